@@ -6,13 +6,13 @@ interface Waiter {
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** Lets callers wait until an event is reached. */
+/** Lets callers wait until a replica has reached an event. */
 export class Waiters {
   #waiting: Waiter[] = [];
   #reached = 0;
   #end: ChronicleError | undefined;
 
-  /** Resolves once the event `sequence` is reached. Rejects with `UNAVAILABLE` if the session ends before that. */
+  /** Resolves once the event `sequence` is reached. Rejects with `UNAVAILABLE` if the connection ends before that. */
   wait(sequence: number): Promise<void> {
     if (sequence <= this.#reached) return Promise.resolve();
     if (this.#end !== undefined) return Promise.reject(this.#end);
@@ -26,10 +26,10 @@ export class Waiters {
     for (const one of waiting) if (one.sequence <= this.#reached) one.resolve();
   }
 
-  /** Called when no further event will be reached. */
+  /** Called when the connection has ended, so that no further event will be reached. */
   end(): void {
-    this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before that event was reached", {
-      hint: "wait again once it is connected",
+    this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before the replica reached the awaited event", {
+      hint: "wait again once the replica is connected",
     });
     for (const one of this.#waiting.splice(0)) one.reject(this.#end);
   }

@@ -10,7 +10,8 @@ import type { WriteBackAnswer, WriteBackEntry } from "../../core/records/write-b
  */
 export interface WriteJournal {
   /**
-   * The last entry whose answer the replica remembers; 0 if there is none. The origin may have decided later entries.
+   * The last entry whose answer from the origin this replica remembers; 0 if there is none. The origin may already have
+   * decided later entries whose answers this replica does not know.
    */
   readonly settledTo: number;
   /**
@@ -19,20 +20,21 @@ export interface WriteJournal {
    */
   next(after: number, limit: number): Promise<JournalPage>;
   /**
-   * Called when all entries up to `upTo` are answered, or need no answer. An entry that `answer` does not name was
-   * decided as well, but its answer was lost. The origin recorded all lost decisions at event `decidedBy` or earlier.
+   * Called when all entries up to `upTo` are answered, or need no answer. An entry that `answer` does not name was also
+   * decided, but its answer was lost. The origin recorded the decisions about all such entries at event `decidedBy` or
+   * earlier.
    */
   settled(upTo: number, answer: WriteBackAnswer, decidedBy?: number): Promise<void>;
   /**
-   * Called when a session begins. The origin remembers its decisions up to the entry `upTo`, and its last event is
-   * `head`. If this replica has received an answer about a later entry, or one that names a later event, the origin was
-   * restored to an earlier state.
+   * Called when a connection to the origin begins. The origin remembers its decisions up to the entry `upTo`, and its
+   * last event is `head`. If an earlier answer to this replica was about a later entry, or named a later event, the
+   * origin was restored to an earlier state.
    */
   remembered(upTo: number, head: number): void;
   /**
-   * False if this replica's own event `localSeq` is missing, or has another hash than `hash`. The origin has received
-   * `hash` as the hash of this event. True if the hashes cannot be compared, because `hash` is undefined or the event
-   * was compacted away.
+   * True if this replica's own event `localSeq` still has the hash `hash`, which is the hash that the origin received
+   * for this event. Also true if the hashes cannot be compared, because `hash` is `undefined` or the event was
+   * compacted away. False if the event is missing or has another hash.
    */
   isStillHeld(localSeq: number, hash: Hash | undefined): Promise<boolean>;
   /**

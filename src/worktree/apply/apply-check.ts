@@ -68,7 +68,7 @@ export function changedText(before: Entry | undefined): string {
   return before === undefined ? "something that is not recorded is there" : "it is not what it was";
 }
 
-/** Adds the masked mode bits of an existing folder to `after`, because an apply does not clear these bits. */
+/** Adds the mode bits of `mask` that an existing folder has to `after`, because an apply does not clear these bits. */
 function keepOwnBits(step: Step): void {
   const { present, after, mask } = step;
   if (present?.kind !== "dir" || after?.kind !== "dir") return;
@@ -77,10 +77,11 @@ function keepOwnBits(step: Step): void {
 }
 
 /**
- * Returns the stat of the entry with exactly the step's name; `undefined` if there is none. The disk may find an entry
- * of another name instead, because it treats both names as one. If that entry is to be removed, notes its removal as
- * the step's `alias`, which must precede the step. If that entry stays, blocks the step. A step that is itself a
- * removal ignores the other entry.
+ * Returns the stat of the entry with exactly the step's name; `undefined` if there is no such entry.
+ *
+ * The disk may find an entry with another name instead, if it treats both names as the same name. If that entry is to
+ * be removed, notes its removal as the step's `alias`, which must precede the step. If that entry stays, blocks the
+ * step. A step that is itself a removal ignores the other entry.
  */
 function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileStat | undefined {
   const { fs, traits } = step.root;
@@ -145,10 +146,10 @@ function isCreated({ todo, blocked }: Step): boolean {
 }
 
 /**
- * Makes a step and the removal of its alias depend on each other. If the step, the removal or an entry in the step's
- * new folder is blocked, blocks the step, the removal and the contents of both. Without this rule, contents could
- * vanish under one name and not appear under the other. Exception: an entry in the new folder that the disk cannot hold
- * (`not-held`) blocks nothing else.
+ * Makes a step and the removal of its alias (see `Step.alias`) depend on each other. If the step, the removal or an
+ * entry in the step's new folder is blocked, blocks the step, the removal and the contents of both. Otherwise, contents
+ * could vanish under the old name without appearing under the new name. Exception: an entry in the new folder that the
+ * disk cannot hold (`not-held`) blocks nothing else.
  */
 export function holdAliases(steps: readonly Step[]): void {
   for (const step of steps) {
@@ -177,8 +178,8 @@ export function inFolder(steps: readonly Step[], step: Step): Step[] {
 }
 
 /**
- * True if an interrupted apply may have left the path as it is: missing, equal to `after`, or a folder whose mode is
- * not set yet.
+ * True if the present state of the path can be the result of an interrupted apply: the path is missing, equals `after`,
+ * or is a folder whose mode is not set yet.
  */
 function mayResume(context: CheckContext, step: Step): boolean {
   if (!context.resume) return false;
@@ -188,8 +189,9 @@ function mayResume(context: CheckContext, step: Step): boolean {
 }
 
 /**
- * True if an interrupted apply may have left the path missing. False only if an apply replaces a file by a file in one
- * rename. On a file system without hard links, an apply renames the old file away first.
+ * True if an interrupted apply may have left the path missing. False only if an apply replaces a file by a file in a
+ * single rename. On a file system without hard links, an apply needs two renames, because it first renames the old file
+ * away.
  */
 function mayBeGone({ before, after, root }: Step): boolean {
   return before?.kind !== "file" || after?.kind !== "file" || !root.staging.hasLinks();
@@ -209,8 +211,8 @@ function decide(step: Step): void {
 }
 
 /**
- * True if the path already is as `after` says. Reads no content again, because the path is known to equal `before` or
- * `after`.
+ * True if the path already is in the state `after`. Does not read the content again, because the check has found that
+ * the path equals `before` or `after`.
  */
 function isDone(step: Step, present: FileStat, after: Entry): boolean {
   if (present.kind !== after.kind || !hasMode(step, present, after)) return false;
@@ -270,7 +272,8 @@ function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boole
   for (const folder of foldersAbove(step.inner)) {
     path = parentOf(path);
     const above = planned.get(path)?.after;
-    // The folder of a removal may already have been replaced as planned. The path was removed before that.
+    // For a removal, an interrupted apply may already have replaced the folder as planned. It removed the path before
+    // it replaced the folder.
     if (isGoing && above !== undefined) return true;
     const stat = fs.lstat(folder);
     if (above?.kind === "dir" || stat?.kind === "dir") return isGoing || hasDirectFolder(step, folder);
@@ -303,7 +306,7 @@ function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): vo
         const name = decodeName(bytes);
         const child = planned.get(childOf(step.path, name));
         const blocked = child?.blocked;
-        // Files that an interrupted apply staged there are removed with the folder.
+        // Files that an interrupted apply staged in this folder are removed with the folder.
         const goes = isStagedBeside(name) || (child?.todo === "remove" && blocked === undefined);
         return { name, goes, blocked };
       }),
@@ -318,7 +321,7 @@ function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): vo
  * Blocks a step in a blocked folder in two cases:
  *
  * - The folder is missing, and will not be made.
- * - The folder is new to the record. Even if somebody has made such a folder meanwhile, the record cannot hold its
+ * - The folder is not recorded yet. Even if somebody else has made the folder meanwhile, the history cannot hold its
  *   contents without the folder itself.
  */
 function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
@@ -330,8 +333,8 @@ function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>):
 }
 
 /**
- * Blocks the removal or replacement of a folder that holds a blocked path. Also blocks a removal that is already done,
- * because somebody may have exchanged the folder just before it was removed.
+ * Blocks the removal or replacement of a folder that holds a blocked path. Also blocks a removal that is already done.
+ * In that case, somebody may have exchanged the folder just before the apply removed it.
  */
 function blockWithChild(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   const above = planned.get(parentOf(step.path));
@@ -341,8 +344,8 @@ function blockWithChild(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): 
 }
 
 /**
- * Blocks a folder and its contents together if the record would otherwise hold one without the other. Requires steps in
- * path order. Called by the check, and once more after the last step, because somebody may have exchanged a folder
+ * Blocks a folder and its contents together if the history would otherwise hold one without the other. Requires steps
+ * in path order. Called by the check, and once more after the last step, because somebody may have exchanged a folder
  * meanwhile.
  */
 export function blockTogether(

@@ -27,11 +27,11 @@ export interface LandContext {
   readonly modes: LooseModes;
   readonly nowNs: () => bigint;
   readonly conflicts: { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
-  /** Functions that undo the landed steps, to be called in reverse order. */
+  /** Functions that undo the landed steps (the steps that are already done on disk), to be called in reverse order. */
   readonly undo: (() => void)[];
   /**
-   * The steps of each unit that was undone because a step of the unit failed. The names that were restored must be made
-   * durable.
+   * The steps of each unit (a set of paths that change together) that was undone because one of its steps failed. The
+   * names that the undo restored must still be made durable.
    */
   readonly givenBack: Step[];
 }
@@ -123,8 +123,8 @@ function linkAside(step: Step): void {
 }
 
 /**
- * Puts one step into place. Blocks the step if it cannot be done. Rethrows an error of the disk if `blockFor` has no
- * reason for it.
+ * Puts one step into place. Blocks the step if its path was changed meanwhile, or if the disk reports an expected error
+ * (see `blockFor`). Rethrows any other error.
  */
 export function land(context: LandContext, step: Step): void {
   if (!isLive(step) || step.landed) return;
@@ -167,7 +167,7 @@ function landOne(context: LandContext, step: Step): void {
 
 function landNew(context: LandContext, step: Step): void {
   const { fs } = step.root;
-  // The rename of a new folder moves its contents, too.
+  // This path is staged inside a new folder. The rename of that folder has moved this path, too.
   if (step.carrier !== undefined) {
     if (!step.carrier.landed) block(step, "changed", "its folder was not put into place");
     return;
@@ -183,7 +183,7 @@ function landNew(context: LandContext, step: Step): void {
   context.undo.push(() => undoCreation(context, step));
 }
 
-/** Reads the stat of a landed file again, because a rename changes the ctime. */
+/** Reads the stat of a file again after the file was put into place, because a rename changes the ctime. */
 function lookAtLanded(step: Step): void {
   const staged = step.stat;
   step.stat = step.root.fs.lstat(step.inner);
@@ -232,7 +232,7 @@ function landReplaced(context: LandContext, step: Step): void {
   try {
     step.stagedIn.renameFile(step.staged, step.inner, fs);
   } catch (error) {
-    // Without hard links, only the trash has the old file by now.
+    // On a file system without hard links, the old file is now only in the trash.
     if (fs.lstat(step.inner) === undefined) tryPutBack(step, aside(step));
     throw error;
   }
@@ -245,8 +245,8 @@ function landReplaced(context: LandContext, step: Step): void {
 }
 
 /**
- * Keeps a file of the trash as a conflict copy beside its path, because somebody has edited it meanwhile. If no copy
- * can be made, gives the file its name back and blocks the step. Throws the disk's error if neither is possible.
+ * Keeps a file from the trash as a conflict copy beside its path, because somebody has edited the file meanwhile. If no
+ * copy can be made, gives the file its name back and blocks the step. Throws the disk's error if neither is possible.
  */
 function keepOrPutBack(context: LandContext, step: Step, from: WorkspacePath): void {
   try {
@@ -255,7 +255,8 @@ function keepOrPutBack(context: LandContext, step: Step, from: WorkspacePath): v
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
     tryPutBack(step, from);
-    // The trash has the only copy. The apply stops before staging is emptied, and is finished later as after a crash.
+    // The trash still has the only copy. The error stops the apply before staging is emptied. The apply is finished
+    // later, as after a crash.
     if (step.root.staging.trash.lstat(from) !== undefined) throw codedError(error);
     block(step, "changed", "it was written meanwhile");
   }
@@ -299,8 +300,9 @@ function ensureAside(context: LandContext, step: Step): FileStat | undefined {
 }
 
 /**
- * Moves the old file into the trash, on a file system without hard links. The path is missing until the new file is put
- * there. If the apply is interrupted at that time, a resumed apply accepts the missing path (see `mayBeGone`).
+ * Moves the old file into the trash, on a file system without hard links. The path is missing until the new file is
+ * renamed to it. If the apply is interrupted before that rename, a resumed apply accepts the missing path (see
+ * `mayBeGone`).
  */
 function moveAside(step: Step): void {
   step.root.fs.renameFile(step.inner, aside(step), step.root.staging.trash);
@@ -395,8 +397,8 @@ function putBack(step: Step, from: WorkspacePath): void {
 
 /**
  * True if the path still has the file or link that the apply put there. If `isCertain` is set, an equal stat is enough
- * proof. Otherwise, the bytes are compared, because somebody may have written the file before `stat` was taken, or
- * afterwards within one tick of the clock.
+ * proof. Otherwise, the bytes are compared, because the stat may hide a write: somebody may have written the file
+ * before the stat was taken, or afterwards within one tick of the clock.
  */
 function isOwn({ root: { fs }, inner, after, stat, isCertain: showsWrites }: Step, now: FileStat): boolean {
   if (after?.hash === undefined || now.kind !== after.kind) return false;
@@ -404,14 +406,14 @@ function isOwn({ root: { fs }, inner, after, stat, isCertain: showsWrites }: Ste
   if (now.kind === "symlink") return sha256(fs.readlink(inner)) === after.hash;
   if (stat !== undefined && showsWrites && isSameStat(stat, now)) return true;
   const read = hashFile(fs, inner);
-  // The mode of a new file can forbid even its maker to read it.
+  // The mode of a new file may deny read access even to the process that made the file.
   if (read.kind === "unreadable") return stat !== undefined;
   return read.kind === "read" && !read.unstable && read.hash === after.hash;
 }
 
 /**
  * Undoes a creation. For a new folder, also undoes the paths that were renamed together with it. Leaves entries that
- * somebody has changed or put there.
+ * somebody else has changed or created meanwhile.
  */
 function undoCreation(context: LandContext, step: Step): void {
   const { fs } = step.root;
@@ -435,13 +437,13 @@ interface ConflictList {
   readonly conflicts: { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
 }
 
-/** The longest name that Linux and macOS take, in bytes. */
+/** The maximum length, in bytes, of a file name on Linux and macOS. */
 const MAX_NAME_BYTES = 255;
 
 /**
- * Keeps a file of the trash as a conflict copy, because somebody wrote the file at the last moment. Gives the file a
- * free name beside its path, and returns the path of the copy. Uses a folder above if the path's own folder is gone or
- * takes no new name. If no folder takes a name, throws the disk's error and leaves the file in the trash.
+ * Keeps a file from the trash as a conflict copy, because somebody wrote the file at the last moment. Gives the file a
+ * free name beside its path, and returns the path of the copy. Uses a folder further up if the path's own folder is
+ * gone or takes no new name. If no folder takes a new name, throws the disk's error and leaves the file in the trash.
  */
 function keepConflict(list: ConflictList, step: Step, trashed: WorkspacePath): WorkspacePath {
   const { fs, root } = step.root;
@@ -489,12 +491,12 @@ function copyInto(folder: WorkspacePath, { list, step, trashed }: Copying): Work
   }
 }
 
-/** The longest extension that a shortened name keeps, in bytes. */
+/** The maximum length, in bytes, of the extension that a shortened name keeps. */
 const MAX_ENDING_BYTES = 32;
 
 /**
- * Shortens a name to at most `bytes` bytes, without splitting a character. Keeps the beginning and the extension, by
- * which secrets are recognized.
+ * Shortens a name to at most `bytes` bytes, without splitting a character. Keeps the beginning of the name, and the
+ * extension, because secrets are recognised by their extension.
  */
 function cutTo(bytes: number, name: string): string {
   const dot = name.lastIndexOf(".");
@@ -506,8 +508,8 @@ function cutTo(bytes: number, name: string): string {
 
 /**
  * Empties the trash of an interrupted apply. Removes a file if it belongs to no step, if its bytes are recorded, or if
- * its path still leads to the same file. Keeps any other file as a conflict copy, because it was written at the last
- * moment.
+ * its path still leads to the same file. Keeps any other file as a conflict copy, because somebody wrote that file at
+ * the last moment.
  */
 export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
   const { staging } = root;
@@ -524,7 +526,7 @@ export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
 
 /**
  * Keeps the file as a conflict copy. If no folder takes a new name, but the file's own name is free, gives the file its
- * own name back. Without this way out, every later change of the workspace would fail with the same error.
+ * own name back. If the file stayed in the trash, every later change of the workspace would fail with the same error.
  */
 function keepOrRestoreName(run: LandContext, step: Step, path: WorkspacePath): void {
   try {

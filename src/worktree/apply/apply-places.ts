@@ -8,16 +8,17 @@ import { receiversOf } from "../files/folder-places.ts";
 //
 // - A file that is staged in the folder that receives it gets the right group, access control list and security label.
 //   This takes a place (`FolderPlaces`) in each of these folders.
-// - In most folders, a new file gets the same attributes as in `staging.fresh`. Files for these *plain* folders are
-//   staged there, which costs much less and does not wake the watchers of the folders. A program (`Disk.makesAlike`)
-//   finds the plain folders.
-// - The program runs at once if there are more than `FEW` files, or if files were staged early (`EarlyStage`), because
-//   these already lie in `staging.fresh`. For fewer files, `PlainFolders` remembers what the program has said before.
+// - In most folders, a new file gets the same attributes as in `staging.fresh`, the staging folder of the apply. Files
+//   for these *plain* folders are staged in `staging.fresh`. This costs much less, and does not wake the watchers of
+//   the folders. A program (`Disk.makesAlike`) finds the plain folders.
+// - This program runs in every apply with more than `FEW` files. It also runs if files were staged early
+//   (`EarlyStage`), because these files already lie in `staging.fresh`. For any other apply, `PlainFolders` gives the
+//   answers that it remembers.
 
 /** Running the program takes about as long as staging this number of files in their folders. */
 const FEW = 256;
 
-/** Of no file. The system refuses a rename to another mount before it looks for the file. */
+/** A name that no file has. The system refuses a rename to another mount before it looks for the file. */
 const NO_NAME = ".chronicle-not-there";
 
 /**
@@ -41,7 +42,7 @@ export async function choosePlaces(context: ApplyContext, steps: readonly Step[]
   }
 }
 
-/** Tells `PlainFolders` about the names that these steps have changed. Must be called after all changes. */
+/** Tells `PlainFolders` in which folders these steps have changed names. Must be called after all changes. */
 export function keepPlaces({ plain }: ApplyContext, steps: readonly Step[]): void {
   const changed = steps.filter(({ todo }) => todo !== "nothing");
   for (const [{ root, fs }, those] of Map.groupBy(changed, (step) => step.root)) {
@@ -49,7 +50,7 @@ export function keepPlaces({ plain }: ApplyContext, steps: readonly Step[]): voi
   }
 }
 
-/** False if a file cannot be renamed from `staging.fresh` into a folder, because something is mounted in between. */
+/** True if a file can be renamed from `staging.fresh` into a folder. False if another mount lies in between. */
 function takesRenames({ fs, staging }: ApplyRoot, folder: WorkspacePath): boolean {
   try {
     staging.fresh.renameFile(childOf(parentOf(staging.newPath("any")), NO_NAME), childOf(folder, NO_NAME), fs);
@@ -60,14 +61,14 @@ function takesRenames({ fs, staging }: ApplyRoot, folder: WorkspacePath): boolea
   }
 }
 
-/** Returns the absolute path of the folder of the files in `staging.fresh`. */
+/** Returns the absolute path of the folder that holds the files of `staging.fresh`. */
 function stagedFilesOf({ staging }: ApplyRoot): string {
   return `${staging.fresh.root}/${parentOf(staging.newPath("any"))}`;
 }
 
 /**
  * Removes the files that an interrupted apply has staged in the folders that receive them. Looks into each of these
- * folders, because the notes of the places may be lost.
+ * folders, because the notes that list the places (see `FolderPlaces`) may be lost.
  */
 export function clearPlaces(steps: readonly Step[]): void {
   for (const [{ staging }, those] of Map.groupBy(steps, ({ root }) => root)) {
@@ -97,7 +98,7 @@ async function plainFolders(
 
 /**
  * Drops the early-staged file of each step whose folder is not in `plain`. A new folder counts as `plain` if its parent
- * does.
+ * is plain.
  */
 function dropEarly(anew: readonly Step[], root: ApplyRoot, plain: ReadonlySet<WorkspacePath>): void {
   const carried = new Map<WorkspacePath, boolean>();

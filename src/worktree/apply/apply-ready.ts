@@ -25,7 +25,7 @@ export interface ApplyContext {
   readonly workers?: RestoreWorkers | undefined;
   readonly plain: PlainFolders;
   readonly bin: TrashBin;
-  /** Files that are already staged. The apply takes or removes all of them, even if it fails. */
+  /** Files that were staged before the apply began. The apply uses or removes all of them, even if the apply fails. */
   readonly early?: EarlyTree | undefined;
 }
 
@@ -50,7 +50,7 @@ export function lacksSpace({ disk, roots }: ApplyContext, steps: readonly Step[]
     if (bytes === 0) continue;
     const { freeBytes } = disk.space(open.root.folder);
     needs.push({ bytes, freeBytes });
-    // Quotas of folders can make the free bytes of two roots on one device differ.
+    // Two roots on one device can have different numbers of free bytes, because of the quotas of folders.
     const device = disk.lstat(open.root.folder)?.dev;
     const before = devices.get(device) ?? { bytes: 0, freeBytes: 0 };
     devices.set(device, { bytes: before.bytes + bytes, freeBytes: Math.max(before.freeBytes, freeBytes) });
@@ -78,8 +78,8 @@ function newBytesIn(open: OpenRoot, steps: readonly Step[]): number {
 
 /**
  * The maximum number of changes for which the files are synced while `begin` makes the intent durable. A journaling
- * file system syncs the files and the intent together in hardly more time than a single file. All these files stay open
- * until the syncs end.
+ * file system syncs the files and the intent together in hardly more time than a single file. The number is limited,
+ * because all these files stay open until the syncs end.
  */
 const BESIDE = 64;
 
@@ -135,8 +135,8 @@ function discardQuietly(steps: readonly Step[]): void {
 }
 
 /**
- * The errors of staging that block all steps, because they do not go away by themselves. Without a block, the operation
- * would stay open forever.
+ * The errors of staging that block all steps. These errors do not go away by themselves, so the operation would stay
+ * open forever if they were thrown.
  */
 const STAGE_REASONS: Readonly<Record<string, BlockReason>> = {
   ENOSPC: "no-space",
@@ -186,11 +186,11 @@ interface Failure {
  * order of `add`.
  */
 export class TrashBin {
-  /** The added removals by token. `emptied` removes a removal from the map. The promises never reject. */
+  /** Maps the token of an apply to the removal of its files. `emptied` deletes the entry. The promises never reject. */
   readonly #going = new Map<string, Promise<Failure | undefined>>();
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Calls `empty` once all earlier removals are done. */
+  /** Calls `empty` once all removals that were added earlier are done. */
   add(token: string, empty: () => Promise<void>): void {
     const before = this.#going.get(token);
     const going = this.#last.then(async () => (await attempt(empty)) ?? before);
@@ -199,8 +199,8 @@ export class TrashBin {
   }
 
   /**
-   * Waits until the files of this token are removed. Resolves to false if the bin knows no such removal. Throws the
-   * error of a removal that failed.
+   * Waits until the files of the apply with this token are removed. Resolves to false if the bin knows no such removal.
+   * Throws the error of a removal that failed.
    */
   async emptied(token: string): Promise<boolean> {
     const going = this.#going.get(token);
@@ -226,7 +226,7 @@ async function attempt(empty: () => Promise<void>): Promise<Failure | undefined>
   }
 }
 
-/** The least number of further paths after which progress is reported again. */
+/** The minimum number of further paths after which progress is reported again. */
 const STEP = 64;
 
 /**

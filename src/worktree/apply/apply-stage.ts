@@ -13,8 +13,8 @@ import type { SyncsBeside } from "./syncs-beside.ts";
 import { isReadableMode, withMode } from "./staging.ts";
 
 /**
- * The number of files up to which each file is synced separately. More files are synced by one `syncAllBeside`, if the
- * platform has it.
+ * The number of files up to which each file is synced separately. More files are synced together by one call of
+ * `syncAllBeside`, if the platform has that function.
  */
 const FEW = 256;
 
@@ -22,8 +22,8 @@ const FEW = 256;
 const HELD_BYTES = 8 * 1024 * 1024;
 
 /**
- * The number of bytes after which staging yields to other tasks. Each content counts as its bytes plus `CONTENT_COST`,
- * the cost of its name.
+ * The number of bytes after which staging yields to other tasks. Each content counts as its own bytes plus
+ * `CONTENT_COST`, the cost of making its name.
  */
 const TURN_BYTES = 16 * 1024 * 1024;
 const CONTENT_COST = 16 * 1024;
@@ -39,7 +39,7 @@ interface StageContext {
   readonly steps: readonly Step[];
   readonly request: ApplyRequest;
   readonly workers: RestoreWorkers | undefined;
-  /** Set only if there are few files. The caller of `stageSteps` waits for the end of these syncs. */
+  /** Set only if there are few files. The caller of `stageSteps` must wait for `syncs.end()`. */
   readonly syncs?: SyncsBeside | undefined;
   readonly early: EarlyTree | undefined;
   /** Receives the number of files staged since the last call. */
@@ -48,9 +48,9 @@ interface StageContext {
 
 /**
  * Writes every new file, link and folder into staging, and makes them durable. With `syncs`, files are durable only
- * after `syncs.end()`. Nothing changes visibly. A new folder is staged with all its contents, so that one rename puts
- * it in place. A missing or damaged content blocks its steps. Throws the disk's error if there is no room or a name is
- * refused.
+ * after `syncs.end()`. Changes nothing in the tracked folders. A new folder is staged with all its contents, so that
+ * one rename puts it in place. If a content is missing or damaged, blocks the steps that need this content. Throws the
+ * disk's error if the disk is full or refuses a name.
  */
 export async function stageSteps(context: StageContext): Promise<void> {
   const early = context.early === undefined ? undefined : adoptEarly(context.steps, context.early);
@@ -372,8 +372,8 @@ function folderOwner(step: Step): Owner | undefined {
 }
 
 /**
- * Gives the file to the owner that `ownerFor` returns. Returns false if `ownerFor` returns none. If the system does not
- * permit the change, notes the owner of a replaced file in the step.
+ * Gives the file to the owner that `ownerFor` returns. Returns false if `ownerFor` returns `undefined`. If the system
+ * does not permit the change, notes the owner of a replaced file in the step.
  */
 function giveToOwner(disk: Disk, step: Step, { fd }: OpenedFile): boolean {
   const owner = ownerFor(step, disk.fstat(fd));
@@ -383,8 +383,8 @@ function giveToOwner(disk: Disk, step: Step, { fd }: OpenedFile): boolean {
 }
 
 /**
- * Does the same as `giveToOwner` for a file that was staged early or by the workers. Does nothing if the file was not
- * written.
+ * Does the same as `giveToOwner` for a file that was staged early or by the workers. Does nothing for a file that the
+ * workers did not write.
  */
 function giveStaged(disk: Disk, step: Step): void {
   const { stat, staged, stagedIn } = step;
@@ -396,7 +396,7 @@ function giveStaged(disk: Disk, step: Step): void {
     giveToOwner(disk, step, file);
     step.stat = disk.fstat(file.fd);
   } catch (error) {
-    // The mode of a file can forbid even its maker to read it.
+    // The mode of a file may deny read access even to the process that made the file.
     if (errnoOf(error) !== "EACCES") throw error;
     step.lostOwner = replacedOwner(step);
   }
@@ -409,8 +409,8 @@ function giveWritten(disk: Disk, wanted: Wanted): void {
 type Wanted = ReadonlyMap<Hash, readonly Step[]>;
 
 /**
- * The largest file for the workers, in bytes. The store has each larger content in a file of its own, and reads it in
- * pieces.
+ * The maximum size, in bytes, of a file that the workers stage. The store keeps each larger content in a file of its
+ * own, and reads that file in pieces.
  */
 const MOST_BYTES = 8 * 1024 * 1024;
 

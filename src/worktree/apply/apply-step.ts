@@ -13,7 +13,7 @@ export interface ApplyRoot extends OpenRoot {
 }
 
 /**
- * The action of a step. `create`: makes a missing path; with `clear`, first removes something of another kind.
+ * The action of a step. `create`: makes a missing path; with `clear`, first removes an entry of another kind.
  * `replace`: replaces a file or link. `chmod`: changes only the mode.
  */
 export type Todo = "nothing" | "create" | "replace" | "chmod" | "remove";
@@ -31,7 +31,9 @@ export interface Blocked {
 }
 
 export interface Step {
-  /** The position among all changes in path order. It names the step's files in staging. */
+  /**
+   * The position of this change among all changes in path order. The step's files in staging have this number as name.
+   */
   readonly index: number;
   readonly path: WorkspacePath;
   /** The path beneath the root. */
@@ -40,15 +42,15 @@ export interface Step {
   readonly before: Entry | undefined;
   /** The target entry, with the mode that is to be set on disk. */
   after: Entry | undefined;
-  /** The mode that the request gave to `after`, without the bits of `mask`. */
+  /** The mode that the step was asked to set: the mode in the request's `after`, without the bits of `mask`. */
   readonly asked: number | undefined;
   /** Mode bits that are never set, and that an existing folder keeps. */
   readonly mask: number;
-  /** The stat found by the check. */
+  /** The stat that the check found at the path; `undefined` if the path is missing. */
   present: FileStat | undefined;
-  /** True if `present` proves the content, because it equals a cached stat that can hide no later write. */
+  /** True if `present` proves the content, because it equals a cached stat that cannot hide a later write. */
   isKnown: boolean;
-  /** True if the path was found to be `after` already. */
+  /** True if the check found that the path already equals `after`. */
   isAfter: boolean;
   todo: Todo;
   /** True if an entry of another kind must be removed first. */
@@ -68,11 +70,11 @@ export interface Step {
   lostOwner: Owner | undefined;
   /** The new folder in which this path is staged. The rename of that folder puts this path into place, too. */
   carrier: Step | undefined;
-  /** The stat of the path after it was staged or landed. */
+  /** The stat of the path's new state, after that state was staged or put into place. */
   stat: FileStat | undefined;
   /** True if the path is in place as staged, and its times will show every later change. */
   isCertain: boolean;
-  /** True once the step is done on disk; false again once it is undone. */
+  /** True once the step is done on disk; false again after the step is undone. */
   landed: boolean;
 }
 
@@ -182,7 +184,9 @@ export function releaseAll(steps: readonly Step[]): void {
   releaseRoots(rootsOf(steps));
 }
 
-/** Like `releaseAll`, for known roots. This function is faster, because `rootsOf` in `releaseAll` visits every step. */
+/**
+ * Like `releaseAll`, for callers that know the roots. This function is faster, because `releaseAll` visits every step.
+ */
 export function releaseRoots(roots: readonly ApplyRoot[]): void {
   for (const { fs, staging } of roots) {
     fs.release();

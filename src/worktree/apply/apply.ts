@@ -43,12 +43,12 @@ const DEFAULT_FOLDER_MASK = 0o4000;
 const TURN = 2048;
 
 /**
- * The number of folders up to which folders are synced one by one. If there are more, their whole file system is
+ * The maximum number of folders that are synced one by one. If there are more folders, their whole file system is
  * synced.
  */
 const FEW_FOLDERS = 256;
 
-/** The number of folders that are synced at the same time. Each of them is open meanwhile. */
+/** The maximum number of folders that are synced, and therefore open, at the same time. */
 const FOLDERS_AT_ONCE = 32;
 
 /**
@@ -152,7 +152,8 @@ function purgeLeftovers(root: ApplyRoot): void {
 }
 
 function makeSteps(context: ApplyContext, request: ApplyRequest): Step[] {
-  // A resumed apply probes again, because a remount of the root or the store may have interrupted the first run.
+  // A resumed apply tests again whether the store's staging folder can be used, because a remount of the root or the
+  // store may have interrupted the first run.
   const probesAgain = request.resume === true;
   const roots = context.roots.map((open) => {
     const options = { disk: context.disk, candidate: context.staging, token: request.token, probesAgain };
@@ -223,8 +224,9 @@ async function putIntoPlace(
   const unitOf = new Map<Step, readonly Step[]>();
   for (const unit of unitsOf(steps, request.together)) {
     holdUnits([unit]);
-    // A unit lands path by path if another entry must be removed first. Such an entry is in a folder that a file
-    // replaces, or has another name that the disk takes for one of the unit's names.
+    // The paths of a unit (a set of paths that change together) are put into place one by one if another entry must be
+    // removed first. Such an entry is in a folder that a file replaces, or has another name that the disk takes for one
+    // of the unit's names.
     if (unit.every((step) => !step.clear && step.alias === undefined && !early.has(step)))
       for (const step of unit) unitOf.set(step, unit);
   }
@@ -333,7 +335,8 @@ async function syncNames(
   for (let at = 0; at < left.length; at += FOLDERS_AT_ONCE) {
     const some = left.slice(at, at + FOLDERS_AT_ONCE);
     const syncs = Promise.allSettled(some.map(async (group) => syncFolderOf(group, left.length === 1)));
-    // Other tasks may rename a folder meanwhile, so no folder stays open. Each sync has opened its own.
+    // Other tasks may rename a folder meanwhile, so no folder stays open here. Each sync has opened its folder for
+    // itself.
     releaseAll(steps);
     for (const [i, end] of (await syncs).entries()) if (end.status === "rejected") onLost(some[i] ?? [], end.reason);
   }
@@ -362,7 +365,7 @@ async function syncRoot(disk: Disk, { root }: ApplyRoot): Promise<boolean> {
   try {
     return await disk.syncAllBeside(root.folder);
   } catch (error) {
-    // The root is gone. Each of its folders reports that for its own steps.
+    // The root is gone. The later sync of each folder in the root reports that error for the steps of the folder.
     if (!LOST.has(errnoOf(error) ?? "")) throw error;
     return false;
   }
@@ -371,9 +374,9 @@ async function syncRoot(disk: Disk, { root }: ApplyRoot): Promise<boolean> {
 const LOST: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /**
- * Returns the `onLost` for `syncNames`, which blocks the steps whose folder somebody has exchanged. The changes of
- * these steps are in the old folder, not in the folder that has its name now. A folder that this apply itself removed
- * needs no sync.
+ * Returns the `onLost` callback for `syncNames`. The callback blocks the steps whose folder somebody has exchanged,
+ * because their changes are in the old folder, not in the folder that now has its name. A folder that this apply itself
+ * removed needs no sync.
  */
 function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) => void {
   const taken = new Set(run.steps.filter((step) => step.landed && step.after?.kind !== "dir").map((step) => step.path));
@@ -411,14 +414,14 @@ function discard(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport {
   return reportOf(run, []);
 }
 
-/** Undoes all steps, because one of them failed. Leaves paths as they are if somebody has changed them since. */
+/** Undoes all steps, because one of them failed. Leaves a path as it is if somebody has changed the path since then. */
 async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promise<ApplyReport> {
   for (const undo of run.undo.toReversed()) {
     try {
       undo();
     } catch (error) {
-      // The step cannot be undone, for example because somebody has changed the path. Such a step is reported as
-      // applied if the path is as the step left it.
+      // The step cannot be undone, for example because somebody has changed the path. The report counts such a step as
+      // applied if the path still is as the step left it.
       if (errnoOf(error) === undefined) throw error;
     }
   }
@@ -439,7 +442,7 @@ async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promi
 }
 
 function isAfter({ root: { root, fs, traits }, path, inner, after }: Step): boolean {
-  // On a disk that folds names, the path may lead to an entry of another name.
+  // On a disk that treats several names as the same name, the path may lead to an entry with another name.
   const isThere = !foldsNames(traits) || root.only === inner || fs.isNamedSo(inner);
   const found = isThere ? inspectPath(fs, path, inner)?.entry : undefined;
   return sameEntry(heldEntry(traits, found, after), after);
@@ -457,7 +460,7 @@ function reportOf(run: LandContext, applied: readonly Step[]): ApplyReport {
 
 /**
  * Returns the path and the difference in ns if the file did not get its recorded time. Returns an empty list if the
- * file got that time, or if that time is outside the range that is kept (`isKeptTime`).
+ * file got its recorded time, or if that time may have been clamped (`isKeptTime`).
  */
 function inexactTime({ path, after, staged, stat, blocked }: Step): { path: WorkspacePath; offNs: bigint }[] {
   if (staged === undefined || stat === undefined || blocked !== undefined) return [];
@@ -536,7 +539,8 @@ function checkPermissions(steps: readonly Step[]): void {
   for (const step of steps) {
     if (step.blocked !== undefined || step.todo === "nothing") continue;
     try {
-      if (isMountPoint(step) || isMountedAbove(step)) block(step, "busy", "another file system is mounted there");
+      if (isMountPoint(step) || isMountedAbove(step))
+        block(step, "busy", "another file system is mounted at the path or at a folder above the path");
       else checkFolder(step.root.fs, innermost(step));
     } catch (error) {
       blockFor(step, error);
