@@ -10,8 +10,8 @@ import type { WriteBackAnswer, WriteBackEntry } from "../../core/records/write-b
  */
 export interface WriteJournal {
   /**
-   * The last entry whose answer from the origin this replica remembers; 0 if there is none. The origin may already have
-   * decided later entries whose answers this replica does not know.
+   * The last entry for which this replica remembers the origin's answer; 0 if there is none. The origin may already
+   * have decided later entries.
    */
   readonly settledTo: number;
   /**
@@ -27,8 +27,8 @@ export interface WriteJournal {
   settled(upTo: number, answer: WriteBackAnswer, decidedBy?: number): Promise<void>;
   /**
    * Called when a connection to the origin begins. The origin remembers its decisions up to the entry `upTo`, and its
-   * last event is `head`. If an earlier answer to this replica was about a later entry, or named a later event, the
-   * origin was restored to an earlier state.
+   * last event is `head`. The origin was restored to an earlier state if this replica has received an answer about an
+   * entry after `upTo`, or an answer that names an event after `head`.
    */
   remembered(upTo: number, head: number): void;
   /**

@@ -68,7 +68,7 @@ export function changedText(before: Entry | undefined): string {
   return before === undefined ? "something that is not recorded is there" : "it is not what it was";
 }
 
-/** Adds the mode bits of `mask` that an existing folder has to `after`, because an apply does not clear these bits. */
+/** Copies the mode bits in `mask` from an existing folder to `after`, because an apply does not clear these bits. */
 function keepOwnBits(step: Step): void {
   const { present, after, mask } = step;
   if (present?.kind !== "dir" || after?.kind !== "dir") return;
@@ -272,8 +272,8 @@ function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boole
   for (const folder of foldersAbove(step.inner)) {
     path = parentOf(path);
     const above = planned.get(path)?.after;
-    // For a removal, an interrupted apply may already have replaced the folder as planned. It removed the path before
-    // it replaced the folder.
+    // For a removal, an interrupted apply may already have replaced the folder as planned. That apply removed the path
+    // before it replaced the folder.
     if (isGoing && above !== undefined) return true;
     const stat = fs.lstat(folder);
     if (above?.kind === "dir" || stat?.kind === "dir") return isGoing || hasDirectFolder(step, folder);

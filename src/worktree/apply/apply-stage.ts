@@ -48,8 +48,8 @@ interface StageContext {
 
 /**
  * Writes every new file, link and folder into staging, and makes them durable. With `syncs`, files are durable only
- * after `syncs.end()`. Changes nothing in the tracked folders. A new folder is staged with all its contents, so that
- * one rename puts it in place. If a content is missing or damaged, blocks the steps that need this content. Throws the
+ * after `syncs.end()`. Changes no path of the workspace yet. A new folder is staged with all its contents, so that one
+ * rename puts it in place. If a content is missing or damaged, blocks the steps that need this content. Throws the
  * disk's error if the disk is full or refuses a name.
  */
 export async function stageSteps(context: StageContext): Promise<void> {

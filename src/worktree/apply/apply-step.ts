@@ -32,7 +32,8 @@ export interface Blocked {
 
 export interface Step {
   /**
-   * The position of this change among all changes in path order. The step's files in staging have this number as name.
+   * The position of this change among all changes in path order. This number is the name of the step's files in
+   * staging.
    */
   readonly index: number;
   readonly path: WorkspacePath;

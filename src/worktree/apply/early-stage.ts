@@ -8,10 +8,13 @@ import type { ApplyRequest } from "../worktree.ts";
 import { NOT_EMPTY } from "../../core/values/errno.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 
-/** No operation has this token, because the token of an operation begins with a generated id. */
+/**
+ * The token of all early stages. No operation has this token, because the token of an operation begins with a generated
+ * id.
+ */
 const TOKEN = "early";
 
-/** The number of written bytes after which a sync starts, so that little is left to sync at the end. */
+/** The number of bytes that are written between two syncs. The last sync then has little left to do. */
 const PORTION_BYTES = 128 * 1024 * 1024;
 
 interface EarlyFile {
@@ -19,7 +22,7 @@ interface EarlyFile {
   readonly stat: FileStat;
 }
 
-/** Early-staged files that an apply may take over, at their paths beneath `folder`. */
+/** Early-staged files (see `EarlyStage`) that an apply may take over, at their paths beneath `folder`. */
 export interface EarlyTree {
   readonly staging: Staging;
   /** The folder beneath which the files lie. */
@@ -41,10 +44,10 @@ interface EarlyStageOptions {
 }
 
 /**
- * Stages files while their contents are being fetched, before it is decided whether the files are put into the folder.
- * No intent covers these files yet, so the next process that begins an early stage removes them. The files do not count
- * as durable: an apply that takes them over syncs them together with its own files. Only the process that follows the
- * origin has an early stage.
+ * Stages files while their contents are being fetched, before it is decided whether the files are put into the tracked
+ * folder. No intent covers these files yet, so the next process that begins an early stage removes them. The files do
+ * not count as durable: an apply that takes them over syncs them together with its own files. Only the process that
+ * follows the origin has an early stage.
  */
 export class EarlyStage {
   readonly #options: EarlyStageOptions;
@@ -125,8 +128,8 @@ export class EarlyStage {
   #forget(): void {
     this.#staging = undefined;
     this.#files = new Map();
-    // A failed sync concerns files that this stage no longer has. The apply that took these files has the promise that
-    // rejects.
+    // A failed sync concerns files that this stage no longer has. The apply that took these files also has the promise
+    // that rejects.
     this.#syncing = this.#syncing.catch(() => undefined);
   }
 
@@ -137,7 +140,7 @@ export class EarlyStage {
     this.#syncing = this.#syncing
       .then(async () => void (await disk.syncAllBeside(open.root.folder)))
       .finally(() => (this.#isSyncing = false));
-    // The apply that takes the files over gets the error. If no apply takes them over, they are discarded.
+    // The apply that takes these files over gets the error of the sync. Files that no apply takes over are discarded.
     this.#syncing.catch(() => undefined);
   }
 
@@ -184,7 +187,7 @@ export function beneath(folder: WorkspacePath, path: WorkspacePath): WorkspacePa
   return `${folder}/${path}` as WorkspacePath;
 }
 
-/** Early-staged files, moved into the staging folder of an apply. */
+/** The early-staged files that were moved into the staging folder of an apply. */
 export interface AdoptedTree {
   readonly root: ApplyRoot;
   readonly folders: ReadonlySet<WorkspacePath>;
@@ -201,7 +204,8 @@ export function matchEarly(steps: readonly Step[], { files }: EarlyTree, { keepM
     const { after, todo } = step;
     if (step.blocked !== undefined || after?.kind !== "file" || (todo !== "create" && todo !== "replace")) continue;
     const early = step.root.root.id === undefined ? files.get(step.inner) : undefined;
-    // Skip a file that its maker may not open again. Such a file could not be synced together with the others.
+    // Skip a file whose mode does not let this process open the file again. Such a file could not be synced together
+    // with the others.
     if (!isReadableMode(after.mode)) continue;
     if (early === undefined || early.entry.hash !== after.hash || early.entry.mode !== after.mode) continue;
     if (early.stat.size === after.size) step.early = early.stat;
@@ -209,8 +213,8 @@ export function matchEarly(steps: readonly Step[], { files }: EarlyTree, { keepM
 }
 
 /**
- * Moves the early-staged files into the prepared staging of this apply, which cleans them up from then on. Removes the
- * files that no step needs. Returns `undefined`, and moves nothing, if no step can use any of them.
+ * Moves the early-staged files into the prepared staging of this apply. From then on, this apply cleans the files up.
+ * Removes the files that no step needs. Returns `undefined`, and moves nothing, if no step can use any of the files.
  */
 export function adoptEarly(steps: readonly Step[], tree: EarlyTree): AdoptedTree | undefined {
   const root = steps.find((step) => step.early !== undefined)?.root;
@@ -231,8 +235,8 @@ export function adoptEarly(steps: readonly Step[], tree: EarlyTree): AdoptedTree
 }
 
 /**
- * Removes the files and folders that no step asks for, because a folder that is renamed into place must hold nothing
- * else.
+ * Removes the files and folders that no step asks for. A staged folder must hold nothing else when it is renamed into
+ * place.
  */
 function removeOthers(steps: readonly Step[], { files }: EarlyTree, { root, folders, pathOf }: AdoptedTree): void {
   const { fresh } = root.staging;
@@ -244,7 +248,7 @@ function removeOthers(steps: readonly Step[], { files }: EarlyTree, { root, fold
     try {
       fresh.removeFolder(pathOf(path));
     } catch (error) {
-      // The folder is not empty, because it leads to files that are asked for.
+      // The folder is not empty, because a step asks for a file beneath it.
       if (!NOT_EMPTY.has(errnoOf(error) ?? "")) throw error;
     }
   }

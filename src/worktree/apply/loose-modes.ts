@@ -6,8 +6,8 @@ import { foldersWith, parentOf, pathFromBytes, pathToBytes } from "../../core/va
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /**
- * Folders that are writable only during an apply. The mode of an existing folder is noted in staging before the folder
- * is made writable.
+ * Makes folders writable for the duration of an apply, and restores their modes afterwards. Before an existing folder
+ * is made writable, its mode is noted in staging.
  */
 export class LooseModes {
   readonly #modes = new Map<ApplyRoot, Map<WorkspacePath, number>>();
@@ -46,7 +46,7 @@ export class LooseModes {
     if (!modes.has(folder)) modes.set(folder, mode);
   }
 
-  /** Sets all noted modes. */
+  /** Sets all noted modes again. */
   restore(): void {
     for (const [root, modes] of this.#modes) {
       for (const [folder, mode] of [...modes].toReversed()) {
@@ -85,8 +85,8 @@ export function loosened(modes: LooseModes, step: Step, act: () => void): void {
 }
 
 /**
- * Decodes a note. Leaves out invalid pairs. A torn note gives no pairs. That is safe, because no folder is made
- * writable before its note is synced.
+ * Decodes a note. Leaves out invalid pairs. Returns an empty list for a note that was written only in part. That is
+ * safe, because no folder is made writable before its note is synced.
  */
 function notedIn(text: string): [WorkspacePath, number][] {
   try {

@@ -16,8 +16,8 @@ export interface StageFile {
 }
 
 /**
- * Writes many new files in parallel to this thread, all beneath one folder and without following links, and removes
- * files in the same way. Backends: `FileRestoreWorkers` (threads that read the packs of a store).
+ * Writes many new files in parallel to this thread, all beneath one folder and without following links. Removes files
+ * in the same way. Backends: `FileRestoreWorkers` (threads that read the packs of a store).
  *
  * Contract
  * - A file that is reported as written holds exactly the content of its hash. Such a file is not durable yet.
@@ -35,8 +35,9 @@ export interface RestoreWorkers {
     onWritten?: (files: number) => void,
   ): Promise<readonly (FileStat | undefined)[]>;
   /**
-   * Removes files beneath `base`. Resolves to false if some of them may remain. Reasons: a removal failed, no workers
-   * are running, or there are so few files that the workers would not be faster. The caller then removes the rest.
+   * Removes files beneath `base`. Resolves to false if some of the files may remain, because a removal failed, because
+   * no workers are running, or because there are so few files that the workers would not be faster. The caller then
+   * removes the remaining files.
    */
   remove(base: string, paths: readonly WorkspacePath[]): Promise<boolean>;
 }

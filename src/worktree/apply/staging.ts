@@ -20,10 +20,10 @@ interface StagingNames {
 const TOKEN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 
 /**
- * The staging folder of one apply, on the device of the root. It holds the apply's new files (`new/<n>`) and the old
- * files that it set aside (`old/<n>`). It lies in the store's staging folder if that folder is on the device of the
- * root; else in `<root>/.chronicle-tmp/`. New files that must be made in a particular folder are staged in that folder
- * itself (`places`).
+ * The staging folder of one apply, on the device of the root. The folder holds the apply's new files (`new/<n>`) and
+ * the old files that the apply set aside (`old/<n>`). It lies in the store's staging folder if the store is on the
+ * device of the root; else in `<root>/.chronicle-tmp/`. New files that must be made in a particular folder are staged
+ * in that folder itself (`places`).
  */
 export class Staging {
   /**
@@ -92,8 +92,8 @@ export class Staging {
 
   /**
    * True if the file system has hard links. Makes a hard link to find out, because the errno of a refused link is
-   * ambiguous. Some file systems without hard links refuse a link with `EPERM`, which can also mean that only this link
-   * is not permitted.
+   * ambiguous: some file systems without hard links refuse a link with `EPERM`, but `EPERM` can also mean that only
+   * this link is not permitted.
    */
   hasLinks(): boolean {
     this.#hasLinks ??= this.#tryLink();
@@ -117,8 +117,8 @@ export class Staging {
   }
 
   /**
-   * Like `purge`, but unlinks old files without blocking this thread, because freeing their space takes time. Many
-   * files are unlinked by the workers, if these are running.
+   * Like `purge`, but unlinks old files without blocking this thread, because freeing their space takes time. The
+   * workers, if they are running, unlink the files if there are many.
    */
   async purgeBeside(workers: RestoreWorkers | undefined): Promise<void> {
     const old = childOf(this.#prefix, "old");
@@ -128,14 +128,14 @@ export class Staging {
       const isDone = (await workers?.remove(this.#base, paths)) === true;
       if (!isDone) await this.#disk.unlinkAllBeside(paths.map((path) => bin.at(path)));
     } catch (error) {
-      // `purge` removes what is left, for example after workers that failed halfway, or fails with the same error.
+      // `purge` removes the files that are left (for example, if the workers failed halfway), or throws the same error.
       if (errnoOf(error) === undefined) throw error;
     }
     this.purge();
   }
 
   /**
-   * Removes only the files and folders that a normal apply leaves. Returns false if the folders hold something else.
+   * Removes only the files and folders that a successful apply leaves. Returns false if the folders hold anything else.
    */
   #purgeKnown(): boolean {
     const old = childOf(this.#prefix, "old");
@@ -197,11 +197,14 @@ interface StagingOptions {
   /** A folder in the store, created when it is needed. */
   readonly candidate: string | undefined;
   readonly token: string;
-  /** True if it must be tested again whether the candidate can be used. */
+  /** True if the candidate must be tested again, because the mounts may have changed since the last test. */
   readonly probesAgain?: boolean;
 }
 
-/** Returns the staging for a token in a root: the same folder at each call, as long as devices stay the same. */
+/**
+ * Returns the staging of a token in a root. Every call returns the same folder, as long as the root and the candidate
+ * stay on the same devices.
+ */
 export function stagingFor({ root, fs }: OpenRoot, options: StagingOptions): Staging {
   const { disk, candidate } = options;
   const own = ownName(root.id, options.token);
@@ -219,7 +222,10 @@ function stagingIn(candidate: string, { root }: Pick<OpenRoot, "root">, disk: Di
   return new Staging(disk, candidate, { prefix: own, root: root.folder, own });
 }
 
-/** For each root, the pair of folders between which a rename was found to work. */
+/**
+ * Maps the access to a root to a text that names the two folders (the store's staging folder and the root) between
+ * which a rename was found to work.
+ */
 const reachable = new WeakMap<ConfinedFs, string>();
 
 /** True if a file can be renamed from the staging folder into the root. Makes the staging folder if it is missing. */
@@ -246,7 +252,8 @@ function canRename(fs: ConfinedFs, disk: Disk, folder: string): boolean {
   const name = ".chronicle-no-such-name" as WorkspacePath;
   using target = new ConfinedFs(disk, folder);
   try {
-    // A device can be mounted twice. The kernel refuses a rename between two mounts before it looks up the name.
+    // A device can be mounted twice. The kernel refuses a rename between two mounts before it looks up the name. If the
+    // kernel has looked up the name (`ENOENT`), a rename is possible.
     fs.renameFile(name, name, target);
     return false;
   } catch (error) {
@@ -285,10 +292,10 @@ interface StagingFolders {
 }
 
 /**
- * Removes staging folders that are older than `LONG_AGO_NS`. The applies of these folders were interrupted before the
- * log mentioned them, so no later process resumes them. The old files in the folders are second names (hard links) of
- * files that are still in place, and the new files were never put into place. Called after an apply, when no
- * interrupted operation is open.
+ * Removes staging folders that are older than `LONG_AGO_NS`. Each of these folders belongs to an apply that was
+ * interrupted before the log mentioned it, so no later process resumes that apply. The old files in the folders are
+ * second names (hard links) of files that are still in place, and the new files were never put into place. Called after
+ * an apply, when no interrupted operation is open.
  */
 export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): void {
   for (const root of roots) {
@@ -299,9 +306,9 @@ export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): 
 }
 
 /**
- * Removes the staging folders that scans have found, if they have not changed for `LONG_AGO_NS`. Some file systems
- * (btrfs) do not persist a folder and its note in the order in which they were made, so a folder without a note may be
- * left.
+ * Removes the staging folders that scans have found, if they have not changed for `LONG_AGO_NS`. Such a folder may have
+ * no note in the store's staging folder, because some file systems (btrfs) do not persist a folder and its note in the
+ * order in which they were made.
  */
 export function sweepMet(
   disk: Disk,
@@ -331,7 +338,7 @@ export function sweepPlaces(disk: Disk, roots: readonly TrackedRoot[], candidate
   for (const staging of stagingsOf(disk, roots, candidate)) clearPlaces(staging);
 }
 
-/** True if any current or interrupted apply has noted a place in the store's staging folder. */
+/** True if the store's staging folder notes a place (see `FolderPlaces`) of a current or interrupted apply. */
 export function holdsPlaces(disk: Disk, roots: readonly TrackedRoot[], candidate: string | undefined): boolean {
   for (const staging of stagingsOf(disk, roots, candidate)) {
     try {
@@ -365,7 +372,7 @@ function clearPlaces(staging: Staging): void {
 interface Place {
   readonly base: string;
   readonly folder: WorkspacePath;
-  /** Called before a staging folder is removed, to remove the files of the same apply in other places. */
+  /** Called before a staging folder is removed. Removes the files of the same apply in other places. */
   readonly clear?: (own: string) => void;
 }
 
@@ -382,7 +389,8 @@ function sweep(disk: Disk, { base, folder, clear }: Place): void {
     for (const { name, kind } of fs.list(folder)) {
       const left = childOf(folder, decodeName(name));
       if (kind !== "dir" || place.mtimeNs - (fs.lstat(left)?.mtimeNs ?? place.mtimeNs) < LONG_AGO_NS) continue;
-      // The operation that loosened modes must first restore them from its note in this folder, so the folder stays.
+      // This folder has the note of the modes that an apply has loosened. The folder stays until these modes are
+      // restored.
       if (fs.lstat(childOf(left, "modes")) !== undefined) continue;
       clear?.(decodeName(name));
       removeTree(fs, left);

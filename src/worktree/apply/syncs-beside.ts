@@ -24,8 +24,8 @@ export class SyncsBeside {
   }
 
   /**
-   * Starts the syncs of the finished files. Must be called when no more files are made: a journaling file system lets
-   * the maker of a file wait for a sync that is under way.
+   * Starts the syncs of the finished files. Must be called when no more files are made, because a journaling file
+   * system makes the creation of a file wait for a sync that is under way.
    */
   start(): void {
     for (const { fd } of this.#finished.splice(0)) {
@@ -37,8 +37,8 @@ export class SyncsBeside {
   }
 
   /**
-   * Waits for the syncs that were started, and closes all files. Rejects with the disk's error if a sync failed. In
-   * that case, a file may not be durable.
+   * Waits for the syncs that were started, and closes all files. If a sync failed, rejects with the disk's error. In
+   * that case, some of the files may not be durable.
    */
   async end(): Promise<void> {
     const ends = await Promise.allSettled(this.#syncs.splice(0));

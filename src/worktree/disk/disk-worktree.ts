@@ -51,15 +51,17 @@ import { optional } from "../../util/optional.ts";
 export interface DiskWorktreeOptions {
   readonly disk: Disk;
   readonly roots: readonly TrackedRoot[];
-  /** The file that keeps the stat cache for the next process. Its loss does no harm. */
+  /** The file that keeps the stat cache for the next process. The loss of this file does no harm. */
   readonly cacheFile: string;
   /** A folder in the store for staging. It is used for the roots on its device, and made when it is needed. */
   readonly staging: string | undefined;
-  /** Folders of the store. They are never captured, even if they lie in a root. */
+  /** Folders of the store. They are never captured, even if they lie in a tracked folder. */
   readonly storeFolders: readonly string[];
   /** The workspace's id, for the hint of the error about a missing tracked folder. */
   readonly workspace?: string;
-  /** Milliseconds since the epoch, of the same clock as the disk's times. */
+  /**
+   * Returns the time in milliseconds since the epoch. Must be the clock from which the disk takes the times of files.
+   */
   readonly clock: () => number;
   /**
    * The user whose git configuration and ignore files apply. Default: no user. The configuration and ignore files of a
@@ -75,15 +77,17 @@ export interface DiskWorktreeOptions {
    */
   readonly recordedSeq?: (() => Promise<number>) | undefined;
   /**
-   * The open worktrees of this process, of any workspace. This worktree adds itself. Worktrees with the same
-   * `cacheFile` have the same folders. An apply also enters the files that it has put into place into the stat caches
-   * of these other worktrees, if the stats are certain (`isCertain`). The other worktrees then need not read the files.
-   * Default: there are no other worktrees.
+   * The open worktrees of this process, of any workspace. This worktree adds itself. Default: there are no other
+   * worktrees.
+   *
+   * Worktrees with the same `cacheFile` have the same folders. After an apply, the stats of the files that it has put
+   * into place also enter the stat caches of these worktrees, if the stats are certain (`isCertain`). The other
+   * worktrees then need not read the files.
    */
   readonly openHere?: Set<DiskWorktree> | undefined;
 }
 
-/** The stat cache, and what is known of its file. `seq`: the last event that the saved cache covers. */
+/** The stat cache and the state of its file. `seq`: the last event that the saved cache covers. */
 interface Loaded {
   readonly cache: StatCache;
   readonly seq: number | undefined;
@@ -95,7 +99,7 @@ export class DiskWorktree implements Worktree {
   readonly #options: DiskWorktreeOptions;
   #open: readonly OpenRoot[];
   readonly #watches = new Set<RootsWatchHandle>();
-  /** The tokens of applies that have left nothing behind. */
+  /** The tokens of the applies of which no files are left in staging. */
   readonly #clean = new Set<string>();
   readonly #bin = new TrashBin();
   readonly #plain: PlainFolders;
@@ -112,13 +116,13 @@ export class DiskWorktree implements Worktree {
   #excludes: string | undefined;
   /** The mounts in the tracked folders at the last call of `haveMountsMoved`. */
   #mounts: string | undefined;
-  /** Folders of repositories that scans of some paths have met since the last full scan. */
+  /** The folders of the repositories that scans of only some paths have found since the last full scan. */
   readonly #repositoriesMet = new Set<WorkspacePath>();
-  /** Staging folders that scans have found. An apply uses them, or an earlier apply has left them. */
+  /** The staging folders that scans have found. A running apply uses them, or an earlier apply has left them. */
   readonly #stagingMet = new Set<WorkspacePath>();
-  /** True once the store is known to note no files of interrupted applies in the tracked folders. */
+  /** True once it is known that the store lists no files of interrupted applies in the tracked folders. */
   #holdsNoPlaces = false;
-  /** The start of the last scan. `remember` without a time assumes that every path was read after that start. */
+  /** The start of the last scan. Without a time, `remember` assumes that every path was read after that start. */
   #readFloorNs: bigint | undefined;
 
   constructor(options: DiskWorktreeOptions) {
@@ -177,8 +181,8 @@ export class DiskWorktree implements Worktree {
   }
 
   /**
-   * Returns a text that changes when an exclude file changes. The text is compared, because the watcher does not watch
-   * git folders.
+   * Returns a text that changes when an exclude file (`.git/info/exclude`) changes. Texts are compared, because the
+   * watcher does not watch git folders.
    */
   #excludesNow(): string {
     const stats = this.roots.map(({ folder }) => this.#git.files.peek(join(folder, EXCLUDE_FILE)));
@@ -194,7 +198,7 @@ export class DiskWorktree implements Worktree {
 
   remember(known: Iterable<KnownPath>, readFromNs?: bigint): void {
     const { cache } = this.#load();
-    // Before the first scan, the default time is 0: a stat that was read at an unknown time is never trusted.
+    // Before the first scan, the default time is 0, so that a stat from an unknown time is never trusted.
     cache.putAll(known, readFromNs ?? this.#readFloorNs ?? 0n);
     this.#remembered = true;
   }
@@ -206,7 +210,7 @@ export class DiskWorktree implements Worktree {
 
   forgetAll(): void {
     const cache = new StatCache();
-    // The known git folders are kept, because they are not derived from the record. Each folder is checked at its next
+    // The known git folders are kept, because they do not come from the history. Each folder is checked at its next
     // use.
     for (const folder of this.#load().cache.gitFolders.keys()) cache.gitFolders.set(folder, true);
     this.#loaded = { cache, seq: undefined, file: undefined };
@@ -344,14 +348,14 @@ export class DiskWorktree implements Worktree {
   async apply(request: ApplyRequest): Promise<ApplyReport> {
     // A resumed apply stages its files anew, because the early-staged files may belong to another state.
     const early = request.resume === true ? undefined : this.#early?.take();
-    // The system reports a failed sync only once. If this apply does not take the early-staged files, nobody awaits the
-    // early stage's sync. Therefore, that sync must end before this apply syncs.
+    // The system reports a failed sync only once. If this apply does not take the early-staged files, no apply awaits
+    // the sync that the early stage has started. Therefore, that sync must end before this apply syncs.
     if (early === undefined) await this.#early?.quiet();
     if (request.begin !== undefined) this.sweepLeft();
     const report = await applyChanges({ ...this.#applyContext(), early }, request);
     if (request.begin !== undefined) this.#sweepOnce();
-    // An apply cleans up after itself, so `cleanUp` has nothing to do. There are two exceptions: the earlier run of a
-    // resumed apply may have left files in another place, and with `emptiesLater`, set-aside files are still being
+    // An apply cleans up after itself, so that `cleanUp` has nothing to do. There are two exceptions. The earlier run
+    // of a resumed apply may have left files in another place. With `emptiesLater`, the set-aside files are still being
     // removed.
     if (request.resume === true || request.emptiesLater === true) this.#clean.delete(request.token);
     else this.#clean.add(request.token);
@@ -380,8 +384,8 @@ export class DiskWorktree implements Worktree {
   }
 
   /**
-   * The early stage of the first root. It stages files before an apply asks for them. `undefined` if that root is a
-   * single file.
+   * Returns the early stage of the first root, which stages files before an apply asks for them. Returns `undefined` if
+   * that root is a single file.
    */
   get early(): EarlyStage | undefined {
     const [open] = this.#open;
@@ -413,8 +417,8 @@ export class DiskWorktree implements Worktree {
   }
 
   /**
-   * Returns the folders that need no watch: the store's folders, and each excluded folder (as of the last scan) in
-   * which git tracks no path.
+   * Returns the absolute paths of the folders that need no watch. These are the store's folders, and the folders that
+   * the last scan excluded and in which git tracks no path.
    */
   #unwatched(root: TrackedRoot): string[] {
     const folders: string[] = this.#options.storeFolders.filter((folder) => folder.startsWith(`${root.folder}/`));
@@ -441,8 +445,8 @@ export class DiskWorktree implements Worktree {
   }
 
   /**
-   * Returns the stat caches of the other open worktrees with the same folders. Leaves out caches that remember nothing
-   * or are not loaded.
+   * Returns the stat caches of the other open worktrees with the same folders. Leaves out caches that are not loaded or
+   * have no remembered state.
    */
   #othersCaches(): readonly StatCache[] {
     const { openHere = [], cacheFile } = this.#options;
@@ -479,7 +483,7 @@ export class DiskWorktree implements Worktree {
     };
   }
 
-  /** Returns git's part in the rules, with the git folders that are on disk now. */
+  /** Returns the access to git's rules, with the git folders that are on disk now. */
   #gitNow(): GitNow {
     return { ...this.#git, folders: new GitFolders(this.#git.files, this.#load().cache.gitFolders) };
   }

@@ -2,8 +2,8 @@ import type { Disk } from "../../disk/disk.ts";
 import { readProcFile } from "../../disk/read-disk-file.ts";
 
 /**
- * Returns a text that changes when something is mounted or unmounted at or beneath these folders: the lines of
- * proc_pid_mountinfo(5) for mount points there. Empty on a machine without /proc.
+ * Returns a text that changes when something is mounted or unmounted at or beneath these folders. The text has the
+ * lines of proc_pid_mountinfo(5) for these mount points, and is empty on a machine without /proc.
  */
 export function mountsBeneath(disk: Disk, folders: readonly string[]): string {
   const lines = (readProcFile(disk, "/proc/self/mountinfo") ?? "").split("\n");

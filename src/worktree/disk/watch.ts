@@ -22,8 +22,8 @@ import type { TrackedRoot, WatchHandle, WatchHint } from "../worktree.ts";
 import { isSharedFileSystem } from "../../core/tree/folder-traits.ts";
 
 /**
- * The time in ms for which events are collected into one hint. A hint without `paths` is called a hint of everything:
- * the caller must scan everything.
+ * The time in ms for which events are collected into one hint. A hint names the paths that may have changed. A hint
+ * without `paths` is called a hint of everything: the caller must scan everything.
  */
 const COALESCE_MS = 40;
 
@@ -36,19 +36,19 @@ const TOGETHER_MS = 5;
 /** The interval in ms between hints of everything while events may be missed. */
 const BLIND_MS = 3000;
 
-/** The first delay before a refused watch is tried again, in milliseconds. */
+/** The first delay, in ms, before a refused watch is tried again. */
 const RETRY_MS = 10_000;
 
-/** The maximum delay between two tries, in milliseconds. The delay doubles with each refusal. */
+/** The maximum delay, in ms, between two tries. The delay doubles with each refusal. */
 const LONGEST_RETRY_MS = 600_000;
 
 /**
- * The number of pending paths above which a full scan is cheaper. Also the number of events above which the kernel's
- * queue may have overflowed.
+ * The number of pending paths above which a full scan is cheaper than a scan of these paths. Also the number of events
+ * above which the kernel's queue may have overflowed.
  */
 const MANY = 2000;
 
-/** The length of a pause in ms. After more than `MANY` events, such a pause causes a hint of everything. */
+/** The length, in ms, of the pause that causes a hint of everything after more than `MANY` events. */
 const QUIET_MS = 1500;
 
 /**
@@ -62,21 +62,21 @@ interface WatchOptions {
   /** The absolute path of a folder that only barriers use (see `WatchBarrier`). Its parent must exist. */
   readonly barrierFolder: string;
   readonly roots: readonly TrackedRoot[];
-  /** Absolute paths of the excluded folders and the store, which need no watching. */
+  /** Returns the absolute paths of the folders that need no watch: excluded folders, and the store. */
   readonly ignored: (root: TrackedRoot) => readonly string[];
   readonly onHint: (hint: WatchHint) => void;
 }
 
 export interface RootsWatchHandle extends WatchHandle {
-  /** Must be called after a full scan. Starts to watch the folders that were skipped and are no longer ignored. */
+  /** Must be called after a full scan. Starts to watch the skipped folders that are no longer ignored. */
   looked(): void;
 }
 
 /**
- * Watches the roots folder by folder if the disk can do that, else with @parcel/watcher. If neither works (limits of
- * the system, a folder that goes away), a hint of everything every few seconds replaces the watch, and the handle is
- * `degraded`. A later call of `settled` tries to watch the roots again. On a file system that other machines may
- * change, too, these hints are given in addition to the watch, and the handle is always `degraded`.
+ * Watches the roots folder by folder if the disk can do that, else with @parcel/watcher. Both can fail, for example
+ * because of limits of the system or because a folder goes away. Then, a hint of everything every few seconds replaces
+ * the watch, and the handle is `degraded`. A later call of `settled` tries to watch the roots again. If other machines
+ * may also change the file system, these hints are given in addition to the watch, and the handle is always `degraded`.
  *
  * No watcher reports an overflow of the kernel's queue. Only many events in the folders that this process watches can
  * cause an overflow. Therefore, the watch gives a hint of everything after many events.
@@ -96,8 +96,8 @@ interface Watching {
   /** True if events arrive at once and in order (`FolderWatch`); false for @parcel/watcher. */
   readonly ordered: boolean;
   /**
-   * Absolute paths of the folders that are not watched. If the watch is ordered, a folder that is removed from the set
-   * is watched once it appears on disk.
+   * Absolute paths of the folders that are not watched. In an ordered watch, a folder that is removed from this set is
+   * watched once it appears on disk.
    */
   readonly skipped: Set<string>;
   close(): Promise<void>;
@@ -113,7 +113,7 @@ class RootsWatch implements RootsWatchHandle {
   /** The number of events since `#whenQuiet` last caused a hint of everything. */
   #events = 0;
   #flushTimer: NodeJS.Timeout | undefined;
-  /** Runs for `COALESCE_MS` after each hint. Events that come meanwhile are collected for `COALESCE_MS`, too. */
+  /** Runs for `COALESCE_MS` after each hint. The next events during this time are also collected for `COALESCE_MS`. */
   #restTimer: NodeJS.Timeout | undefined;
   #quietTimer: NodeJS.Timeout | undefined;
   #blindTimer: NodeJS.Timeout | undefined;
@@ -155,7 +155,7 @@ class RootsWatch implements RootsWatchHandle {
       const tracked = [...skipped].filter((folder) => !still.has(folder));
       for (const folder of tracked) skipped.delete(folder);
       // A folder that is gone needs no new watch. Without this check, a build that keeps removing ignored folders would
-      // renew the watch all the time.
+      // renew the watch again and again.
       if (tracked.some((folder) => disk.lstat(folder)?.kind === "dir")) void this.#renew(root);
     }
   }
@@ -175,9 +175,9 @@ class RootsWatch implements RootsWatchHandle {
 
   /**
    * Watches all roots anew if a watch was refused and the next try is due. The try may succeed, because other programs,
-   * or other workspaces of this process, may have freed watches meanwhile. After the try, a hint of everything is due,
-   * because changes from the time without a watch are unknown. A root on a shared file system prevents the try, because
-   * the handle would stay degraded.
+   * or other workspaces of this process, may have freed watches meanwhile. The try is followed by a hint of everything,
+   * because the changes during the time without a watch are unknown. If a root is on a shared file system, does not
+   * try, because the handle would stay degraded.
    */
   async #retry(): Promise<void> {
     const { roots } = this.#options;
@@ -287,8 +287,8 @@ class RootsWatch implements RootsWatchHandle {
     if (old === undefined) return;
     this.#watching.delete(root);
     try {
-      // The old watch is closed first. Otherwise, @parcel/watcher would reuse its list of the folders, because it keeps
-      // the list as long as any watch uses it.
+      // The old watch is closed first, because @parcel/watcher reuses its list of the folders as long as any watch uses
+      // it.
       await old.close();
       await this.#begin(root);
       this.#everything = true;
@@ -298,7 +298,10 @@ class RootsWatch implements RootsWatchHandle {
     }
   }
 
-  /** Watches all roots anew if events may have been lost, because a new folder whose event was lost has no watch. */
+  /**
+   * Watches all roots anew if events may have been lost. If the event of a new folder was lost, that folder has no
+   * watch yet.
+   */
   async #renewAfterLoss(): Promise<void> {
     if (!this.#barrier.takeLoss()) return;
     for (const root of [...this.#watching.keys()]) await this.#renew(root);
@@ -356,8 +359,8 @@ function hintsOf(root: TrackedRoot, events: readonly Event[]): WorkspacePath[] {
 }
 
 /**
- * Returns an event's path as a workspace path; `undefined` if it is outside of the root. If a name in the path is not
- * UTF-8, returns the folder above that name, because the event does not have the exact name.
+ * Returns an event's path as a workspace path; `undefined` if the path is outside of the root. If a name in the path is
+ * not UTF-8, returns the folder above that name, because the event does not have the exact name.
  */
 function hintOf(root: TrackedRoot, path: string): WorkspacePath | undefined {
   if (path === root.folder) return pathInRoot(root.id, ROOT);
@@ -400,8 +403,8 @@ class WatchBarrier {
   }
 
   /**
-   * Starts the barrier. If the disk cannot watch, or the system refuses (no room, no watches left), every `pass`
-   * resolves to false, so that callers scan everything.
+   * Starts the barrier. If the disk cannot watch folders, or the system refuses the folder or the watch (the disk is
+   * full, no watches are left), every `pass` resolves to false. The callers then scan everything.
    */
   start(): void {
     if (this.#watch !== undefined) return;
@@ -415,7 +418,7 @@ class WatchBarrier {
     }
   }
 
-  /** True if events may have been dropped since the last call of `takeLoss`, so that new folders may lack a watch. */
+  /** True if events may have been dropped since the last call of `takeLoss`. New folders may then lack a watch. */
   takeLoss(): boolean {
     const before = this.#taken;
     this.#taken = this.#disk.watchLosses();
@@ -423,8 +426,8 @@ class WatchBarrier {
   }
 
   /**
-   * Resolves to true once all events from before this call have come; to false if some may have been lost. Concurrent
-   * calls run one after another.
+   * Resolves to true once all events that occurred before this call have come; to false if some of them may have been
+   * lost. Concurrent calls run one after another.
    */
   pass(): Promise<boolean> {
     const passed = this.#last.then(() => this.#pass());
@@ -481,7 +484,7 @@ interface FolderWatchOptions {
   readonly folder: string;
   /**
    * If given, only this name in the folder is watched, together with the names of the files that could form one unit
-   * with it. Default: everything.
+   * with it (an SQLite database and its companion files). Default: everything.
    */
   readonly only?: string | undefined;
   readonly skipped: ReadonlySet<string>;
@@ -520,8 +523,8 @@ class FolderWatch {
   }
 
   /**
-   * Starts to watch. Returns false if there is no folder, or the disk cannot watch it. Throws if the system refuses a
-   * watch.
+   * Starts to watch. Returns false if the folder does not exist, or if the disk cannot watch folders. Throws if the
+   * system refuses a watch.
    */
   async start(): Promise<boolean> {
     const pending: Watched[] = [];
@@ -542,8 +545,8 @@ class FolderWatch {
   }
 
   /**
-   * Ends the watches, and yields to other tasks now and then, because each ended watch leaves an event in the kernel's
-   * queue.
+   * Ends the watches. Each ended watch leaves an event in the kernel's queue, so this function yields to other tasks
+   * now and then.
    */
   async close(): Promise<void> {
     this.#closed = true;
@@ -598,13 +601,14 @@ class FolderWatch {
     const name = decodeName(bytes);
     const path = childOf(folder.path, name);
     const isMeant = this.#isMeant(folder, name);
-    // A removed folder reports its end as an event with its own name, as if a child of that name were gone.
+    // The end of a removed folder's watch is reported as an event with the folder's own name. This event looks as if a
+    // child with that name were gone.
     if (listed && name === this.#nameOf(folder)) folder.mayHaveEnded = true;
     try {
       // The name was added, removed or replaced, so it may belong to a new folder.
       if (listed && isMeant) this.#follow(folder, name);
     } catch {
-      // There are no watches left, or the permission is missing. From now on, only scans find all changes.
+      // No watches are left, or the permission is missing. From now on, only scans find all changes.
       return this.#options.onLost();
     }
     if (folder.path === ROOT && this.#isGone()) return this.#options.onLost();
@@ -615,7 +619,7 @@ class FolderWatch {
   #isMeant(folder: Watched, name: string): boolean {
     const { only } = this.#options;
     if (only === undefined || folder.path !== ROOT) return true;
-    // If `only` is a database, the files beside it may form one unit with it. A scan decides whether `only` is a
+    // If `only` is a database, the files beside it may form one unit with it. Only a scan finds out whether `only` is a
     // database.
     return unitOf(only as WorkspacePath).includes(name as WorkspacePath);
   }
@@ -632,7 +636,7 @@ class FolderWatch {
     const added = this.#add(folder, name);
     const pending = added === undefined ? [] : [added];
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-      // The folder may be gone already. A later event reports that.
+      // The folder may be gone already. A later event reports the removal.
       if (this.#options.disk.lstat(this.#absolute(next.path))?.kind === "dir") addAll(pending, this.#enter(next));
     }
   }
