@@ -8,22 +8,25 @@ import { writeFully } from "../../disk/write-fully.ts";
 const KEPT_OPEN = 32;
 
 /**
- * The longest path that `peek` passes to the system in one piece, in UTF-16 units. `PATH_MAX` is 4096 bytes, and a unit
- * takes at most three bytes.
+ * The maximum length, in UTF-16 units, of a path that `peek` passes to the system in one piece. `PATH_MAX` is 4096
+ * bytes, and a unit takes at most three bytes in UTF-8.
  */
 const PLAIN_CHARS = 1300;
 
 /** Errnos that mean that a parent of the path is missing or is no folder. */
 const NO_FOLDER: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
-/** `NAME_MAX`, in bytes. No file system has a longer name. */
+/** The maximum length of a name, in bytes (`NAME_MAX`). No file system has a longer name. */
 const LONGEST_NAME = 255;
 
-/** Disks that are known to resolve names from open folders. This is a property of the system, not of a folder. */
+/**
+ * The disks that are known to resolve names from open folders. The result holds for all folders of a disk, because it
+ * depends on the system, not on the folder.
+ */
 const provenDisks = new WeakSet<Disk>();
 
 /**
- * True if a name in the path is too long to exist. A path whose names are all short enough can exist even if the whole
+ * True if a name in the path is too long to exist. If all names are short enough, the path can exist, even if the whole
  * path is too long for one look-up.
  */
 function hasLongName(path: WorkspacePath): boolean {
@@ -43,17 +46,17 @@ interface OpenFolder {
 
 /**
  * Accesses the files beneath one folder, and nothing else. Captures and applies open files only through this class,
- * except that `GitFiles` reads git's files by plain paths. Opens every folder on the way by its name in the folder
- * above it (`/proc/self/fd/<fd>/<name>`), and follows no link. In this way, the class also reaches paths longer than
+ * except that `GitFiles` reads git's files by plain paths. Opens every folder above a path by its name in the open
+ * parent folder (`/proc/self/fd/<fd>/<name>`), and follows no link. Therefore, the class also reaches paths longer than
  * 4096 bytes and names that are not UTF-8. Only `peek` may follow links.
  *
- * Some platforms have no `/proc/self/fd` (`confined` is false). There, the class checks each folder on the way by
- * opening it, and then uses a plain path. Such an access is not safe, because somebody may replace a folder by a link
- * between the check and the access.
+ * Some platforms have no `/proc/self/fd` (`confined` is false). On these platforms, the class checks each folder above
+ * a path by opening it, and then uses a plain path. Such an access is not safe, because somebody may replace a folder
+ * by a link between the check and the access.
  *
- * The folders on the way to the last used path stay open until another path is used, or until `release`. The caller
- * must call `release` before other tasks run. Otherwise, if a task moves such a folder away, its old path would still
- * lead to the moved folder. Throws the errors of the disk: `ENOTDIR` or `ELOOP` if something on the way is a link.
+ * The folders above the last used path stay open until another path is used, or until `release`. The caller must call
+ * `release` before other tasks run. Otherwise, if a task moves such a folder away, its old path would still lead to the
+ * moved folder. Throws the errors of the disk: `ENOTDIR` or `ELOOP` if something above the path is a link.
  */
 export class ConfinedFs implements Disposable {
   /** Absolute path of the folder. */
@@ -74,7 +77,7 @@ export class ConfinedFs implements Disposable {
   }
 
   /**
-   * True if paths are resolved from open folders, so that no folder on the way can be replaced by a link. See the
+   * True if paths are resolved from open folders, so that nobody can replace a folder above the path by a link. See the
    * class.
    */
   get confined(): boolean {
@@ -84,8 +87,8 @@ export class ConfinedFs implements Disposable {
   }
 
   /**
-   * Like `lstat`, but faster, because it follows links on the way. Use it only to compare a known path with its
-   * remembered stat.
+   * Like `lstat`, but faster, because it lets the system follow links in the folders above the path. Use it only to
+   * compare a known path with its remembered stat.
    */
   peek(path: WorkspacePath): FileStat | undefined {
     if (this.root.length + path.length > PLAIN_CHARS || !path.isWellFormed()) return this.lstat(path);
@@ -93,8 +96,8 @@ export class ConfinedFs implements Disposable {
   }
 
   /**
-   * Returns the stat of a path, without following links. Returns `undefined` if nothing is there, if a name is too
-   * long, or if the path's folder is missing or is no real folder.
+   * Returns the stat of a path, without following links. Returns `undefined` if the path does not exist, if a name is
+   * too long, or if the path's folder is missing or is no real folder.
    */
   lstat(path: WorkspacePath): FileStat | undefined {
     try {
@@ -213,7 +216,7 @@ export class ConfinedFs implements Disposable {
     this.#both(from, to, into, (a, b) => this.#disk.link(a, b));
   }
 
-  /** Sets permission bits of a file or a folder, through its descriptor, durably. */
+  /** Sets the mode of a file or folder through its descriptor, and syncs the file or folder. */
   chmod(path: WorkspacePath, mode: number, kind: "file" | "dir"): void {
     using opened = kind === "dir" ? this.#openUnread(path) : this.openRead(path);
     this.#disk.chmod(opened.fd, mode);
@@ -233,7 +236,7 @@ export class ConfinedFs implements Disposable {
 
   /**
    * Returns the address of a path for the disk. The address is valid until this object is used for another path. Throws
-   * if something on the way is no real folder.
+   * if anything above the path is no real folder.
    */
   at(path: WorkspacePath): DiskPath {
     const fd = this.#enter(parentOf(path));
@@ -300,8 +303,8 @@ export class ConfinedFs implements Disposable {
   }
 
   /**
-   * Closes the folders that are not on the way to the folder with these `parts`. Afterwards, the last remaining folder
-   * is open.
+   * Closes the open folders that are not above the folder with these `parts`, and not that folder itself. Afterwards,
+   * the last remaining folder is open.
    */
   #leave(parts: readonly string[]): void {
     if (this.#chain.length === 0) this.#chain.push({ name: "", fd: this.#disk.open(this.root, "folder") });
@@ -341,7 +344,7 @@ export class ConfinedFs implements Disposable {
   }
 }
 
-/** True if `path` is the open folder `here` or on the way to it. */
+/** True if `path` is the open folder `here` or a folder above it. */
 function isOn(here: string, path: string): boolean {
   return path === "" || here === path || here.startsWith(`${path}/`);
 }

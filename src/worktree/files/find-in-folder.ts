@@ -29,9 +29,10 @@ export interface FoundFile {
 export type WantedFiles = ReadonlyMap<Hash, number | undefined>;
 
 /**
- * Searches all files and links below a folder (absolute, with links resolved) for the wanted contents. Does not follow
- * links, and opens no special file. Reads a file only if a wanted content has the same size or an unknown size. Ignores
- * bytes that are appended after the file was opened. Skips files and folders that cannot be read.
+ * Searches all files and links below `folder`, which is an absolute path with all links resolved, for the wanted
+ * contents. Does not follow links, and opens no special file. Reads a file only if a wanted content has the same size
+ * or an unknown size. Ignores bytes that are appended after the file was opened. Skips files and folders that cannot be
+ * read.
  */
 export async function* findInFolder(disk: Disk, folder: string, wanted: WantedFiles): AsyncGenerator<FoundFile, void> {
   using fs = new ConfinedFs(disk, folder);
@@ -68,7 +69,7 @@ class FolderSearch {
     const opened = despiteErrors(() => this.#fs.openRead(path));
     if (opened === undefined) return undefined;
     using file = opened;
-    // While other tasks run, the file stays open, but no folder does.
+    // Other tasks may run now. Meanwhile, the file stays open, but no folder does.
     this.#fs.release();
     return await this.#file(path, file);
   }

@@ -18,8 +18,9 @@ const TOP = Buffer.from(".");
 
 /**
  * Errnos that mean that nothing can be staged in a folder, or that the disk has no symbolic links to note the place. In
- * both cases, the files for the folder are staged in the staging folder instead. On a disk without links, little is
- * lost, because such a disk seldom has groups and access control lists.
+ * both cases, the files for the folder are staged in the staging folder instead, and may get other groups and access
+ * control lists. On a disk without links, this matters little, because such a disk seldom has groups and access control
+ * lists.
  */
 const REFUSED: ReadonlySet<string> = new Set([
   "EACCES",
@@ -50,13 +51,13 @@ export interface FolderPlacesOptions {
 }
 
 /**
- * Places in which new files are staged, inside the folders that receive the files. A file made there gets the group,
- * default access control list and security label of the receiving folder, and a rename keeps these. Each place is a
- * folder (`.chronicle-tmp-<token>`) with mode 0700 that no capture takes.
+ * Places in which new files are staged, inside the folders that receive the files. A file that is made in such a place
+ * gets the group, default access control list and security label of the receiving folder, and a rename keeps these.
+ * Each place is a folder (`.chronicle-tmp-<token>`) with mode 0700 that no capture takes.
  *
- * Before a place is made, a link in the staging folder notes it. ext4 and XFS journal the link and the place in order.
- * Therefore, after a power cut, no place exists without its link, even if neither was synced. On btrfs, the link may be
- * missing (see `sweepMet`). The caller must remove the places before it empties the staging folder.
+ * Before a place is made, a link in the staging folder notes the place. ext4 and XFS journal the link and the place in
+ * order. Therefore, after a power cut, no place exists without its link, even if neither was synced. On btrfs, the link
+ * may be missing (see `sweepMet`). The caller must remove the places before it empties the staging folder.
  */
 export class FolderPlaces {
   /** Access to the tracked folder, for these places alone. */
@@ -75,7 +76,7 @@ export class FolderPlaces {
   }
 
   /**
-   * From now on, makes no places in these folders. A file for such a folder gets the same attributes if it is staged in
+   * Makes no places in these folders from now on. A file for such a folder gets the same attributes if it is staged in
    * the staging folder.
    */
   staysOutOf(folders: ReadonlySet<WorkspacePath>): void {
@@ -138,8 +139,8 @@ export class FolderPlaces {
   }
 
   /**
-   * Returns the folders with noted places, by the paths of the notes. Ignores a note that is gone by now, because
-   * another process removes its notes when its apply ends.
+   * Maps the path of each note to the folder of the noted place. Ignores a note that vanishes during the look-up,
+   * because another process removes its notes when its apply ends.
    */
   #noted(): Map<WorkspacePath, WorkspacePath> {
     const { notes, noteFolder } = this.#options;

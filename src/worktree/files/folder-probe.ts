@@ -19,7 +19,7 @@ interface FolderProbeOptions {
   readonly memory: TraitsMemory;
   /** True if the probe may write to the folder. False for read-only commands. */
   readonly mayWrite: boolean;
-  /** Returns a new mark, which must be unique among the probes of a folder. */
+  /** Returns a new mark, which becomes part of a name. Must be unique among the probes of a folder. */
   readonly newMark: () => string;
 }
 
@@ -27,8 +27,8 @@ interface Known {
   readonly dev: bigint;
   readonly traits: FolderTraits;
   /**
-   * True if the rules for names were observed in this folder or in another folder of the same mount. False if they were
-   * derived from the parent or assumed.
+   * True if the rules for names (see `rulesForNames`) were observed in this folder or in another folder of the same
+   * mount. False if the rules were derived from the parent or assumed.
    */
   readonly isWhole: boolean;
 }
@@ -45,7 +45,7 @@ export class FolderProbe {
     this.#options = options;
   }
 
-  /** Returns the traits of a folder; `HOLDS_ALL` if it is missing or cannot be inspected. */
+  /** Returns the traits of a folder; `HOLDS_ALL` if the folder is missing or cannot be inspected. */
   of(folder: string): FolderTraits {
     const { disk } = this.#options;
     try {
@@ -88,17 +88,18 @@ export function rulesForNames(traits: FolderTraits): FolderTraits["names"] | und
   return foldsNames(traits) ? traits.names : undefined;
 }
 
-/** The number of names of a folder among which a name with letters is searched for. */
+/** The maximum number of names in a folder that are examined to find a name with letters. */
 const MOST_NAMES = 16;
 
 /**
- * The time 2001-09-09 01:46:41.001953125 UTC. A double with the number of seconds represents it exactly. The number of
- * whole seconds is odd, so that a time step of one second can be distinguished from a step of two seconds.
+ * The time 2001-09-09 01:46:41.001953125 UTC, in ns since the epoch. A double represents this number of seconds
+ * exactly. The number of whole seconds is odd, so that a time step of one second can be distinguished from a step of
+ * two seconds.
  */
 const PAST_NS = 1_000_000_001_001_953_125n;
 const SECOND_NS = 1_000_000_000;
 
-/** The time step of FAT, in ns. No file system has a longer one. */
+/** The time step of FAT, in ns. No file system has a longer time step. */
 const COARSE_NS = 2 * SECOND_NS;
 
 type ProbedTraits = Omit<FolderTraits, "fileSystem" | "source">;
@@ -178,7 +179,10 @@ class Probe {
     });
   }
 
-  /** Tests whether the ctime stays later than an mtime that was set to the past, and estimates the step of times. */
+  /**
+   * Sets the mtime of a file to the past. Tests whether the ctime is still later than the mtime, and estimates the time
+   * step of the disk.
+   */
   #times(file: WorkspacePath): Pick<FolderTraits, "ctime" | "timeStepNs"> {
     using opened = this.#fs.openRead(file);
     const isSet = this.#can(() => this.#disk.setMtime(opened.fd, PAST_NS));
@@ -208,7 +212,7 @@ class Probe {
   }
 }
 
-/** Estimates the step of a disk's times, in ns, from one time. */
+/** Estimates the time step of a disk, in ns, from the mtime of one file. */
 function stepOf({ mtimeNs }: FileStat): number {
   const rest = Number(mtimeNs % BigInt(COARSE_NS));
   if (rest % SECOND_NS !== 0) return rest % 1_000_000 === 0 ? 1_000_000 : 1;
@@ -226,7 +230,7 @@ function lookAtNames(disk: Disk, folder: string): NameRules | undefined {
     const swapped = swappedCase(name);
     if (swapped === name) continue;
     const isOne = isSame(fs.lstat(childOf(ROOT, name)), fs.lstat(childOf(ROOT, swapped)));
-    // In a case-sensitive folder, one file can have both names, as hard links. In that case, the folder lists both
+    // In a case-sensitive folder, one file can have both names, as hard links. In this case, the folder lists both
     // names.
     return isOne && !hasName(fs, swapped) ? { caseInsensitive: true } : {};
   }
@@ -234,9 +238,9 @@ function lookAtNames(disk: Disk, folder: string): NameRules | undefined {
 }
 
 /**
- * Returns the assumed rules for the case of names in a folder that has no suitable name. These are the rules that the
- * parent applies to the folder's own name. Returns `undefined` if that name has no letters, or if the parent is on
- * another device.
+ * Returns the assumed rules for the case of names in a folder in which no name with letters was found. These are the
+ * rules that the parent applies to the folder's own name. Returns `undefined` if that name has no letters, or if the
+ * parent is on another device.
  */
 function lookAtOwnName(disk: Disk, folder: string): NameRules | undefined {
   const above = folderOf(folder).toString();
@@ -261,8 +265,8 @@ function swappedCase(name: string): string {
 }
 
 /**
- * Returns the assumed traits of a folder that was not probed. The kind of its file system decides whether it counts as
- * a folder with modes and a reliable ctime.
+ * Returns the assumed traits of a folder that was not probed. The kind of the file system decides whether the folder
+ * counts as one with modes and a reliable ctime.
  */
 function assumedTraits(kind: string): FolderTraits {
   const known = { ...HOLDS_ALL, fileSystem: kind, source: "assumed" } as const;

@@ -15,14 +15,14 @@ export interface Inspected {
 
 const HASH_ONLY: StableSink = { small: (content) => sha256(content), large: sha256Pieces };
 
-/** Hashes a file. Unless the result is `unstable`, its stat belongs to the hashed content. */
+/** Hashes a file. The stat in the result belongs to the hashed content, except if the result is `unstable`. */
 export function hashFile(fs: ConfinedFs, inner: WorkspacePath): StableRead {
   return readStable(fs, inner, HASH_ONLY);
 }
 
 /**
- * Returns the content of a file of at most `SMALL_BYTES`, or the target of a link; `undefined` for anything else and
- * for unreadable files.
+ * Returns the content of a file of at most `SMALL_BYTES`, or the target of a link. Returns `undefined` for a larger or
+ * unreadable file, and for anything else.
  */
 export function readPath(fs: ConfinedFs, inner: WorkspacePath): Buffer | undefined {
   const stat = fs.lstat(inner);
@@ -46,8 +46,8 @@ export function entryOf(path: WorkspacePath, stat: FileStat, hash: Hash | undefi
 }
 
 /**
- * Returns the entry at a path; `undefined` if nothing or a special file is there. `inner`: the path relative to the
- * root. Throws `IO` if a file cannot be read.
+ * Returns the entry at a path; `undefined` if the path does not exist or is a special file. `inner`: the path relative
+ * to the root. Throws `IO` if a file cannot be read.
  */
 export function inspectPath(fs: ConfinedFs, path: WorkspacePath, inner: WorkspacePath): Inspected | undefined {
   const stat = fs.lstat(inner);

@@ -17,7 +17,8 @@ import { isSameStat } from "./same-stat.ts";
 // file has every page that changed while the database was read. This holds only if the companion file is of the same
 // generation before and after the read: a restarted `-wal` has other salts, and a new `-journal` has another nonce. A
 // half-written frame at the end of the `-wal` is harmless, because the checksum of the frame makes SQLite stop before
-// the frame. Without such a companion file, the database must not have changed at all.
+// the frame. Without a companion file of this kind, the copies are consistent only if the database did not change
+// during the read.
 
 export interface UnitPart {
   readonly stat: FileStat;
@@ -32,16 +33,16 @@ export interface UnitPart {
 
 export interface UnitRead {
   /**
-   * True if the copies are proved to be consistent with each other. False if changes of the files left this open in
-   * every attempt, or if a companion file could not be read.
+   * True if the copies are proved to be consistent with each other. False if changes of the files prevented the proof
+   * in every attempt, or if a companion file could not be read.
    */
   readonly proved: boolean;
   readonly database: UnitPart;
   /** The companion files that exist and could be read. */
   readonly beside: ReadonlyMap<UnitSuffix, UnitPart>;
   /**
-   * The companion files that exist but may not be read, each with the errno. Without them, the copies may be
-   * incomplete.
+   * The companion files that exist but that this process may not read, each with the errno. Without these files, the
+   * copies may be incomplete.
    */
   readonly unreadable: ReadonlyMap<UnitSuffix, string>;
 }
@@ -49,8 +50,8 @@ export interface UnitRead {
 const ATTEMPTS = 3;
 const PIECE_BYTES = 1024 * 1024;
 /**
- * The size in bytes up to which a file is read into memory, because that shortens the read. The sink gets such a file
- * once, after the last attempt. The sink gets a larger file in every attempt.
+ * The size in bytes up to which a file is read into memory, because that shortens the read. The sink, which stores or
+ * hashes contents, gets such a file once, after the last attempt. The sink gets a larger file in every attempt.
  */
 const HELD_BYTES = 64 * 1024 * 1024;
 /** The size of a database's header, which contains the change counter. */
@@ -64,7 +65,7 @@ const MARK_BYTES = { "-wal": 32, "-journal": 28 } as const;
 const RECORDS_AT = 8;
 const JOURNAL_MAGIC = Buffer.from("d9d505f920a163d7", "hex");
 
-/** Reads a database and its companion files; `undefined` if no readable file is at `path`. */
+/** Reads a database and its companion files. Returns `undefined` if no readable file is at `path`. */
 export function readSqliteUnit(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): UnitRead | undefined {
   for (let attempt = 1; ; attempt += 1) {
     const looked = attemptOf(fs, path, sink);
@@ -120,10 +121,13 @@ function attemptOf(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looke
   return { proved: isWhole && (isCovered || isStill), database, beside, unreadable };
 }
 
-/** Errnos of opening a file that exists and may not be read. */
+/** Errnos of opening a file that exists but that this process may not read. */
 const NOT_PERMITTED: ReadonlySet<string> = new Set(["EACCES", "EPERM"]);
 
-/** Returns the companion files that exist but may not be read. They may hold pages that the database lacks. */
+/**
+ * Returns the companion files that exist but that this process may not read, each with the errno. These files may hold
+ * pages that the database lacks.
+ */
 function unreadableOf(
   fs: ConfinedFs,
   path: WorkspacePath,
@@ -145,7 +149,7 @@ function unreadableOf(
 }
 
 interface Mark {
-  /** The identity of the file's generation. */
+  /** The identity of the companion file's generation (see the top of this file). */
   readonly text: string;
   /** True if SQLite can recover, from this file, the pages of the database that change while the database is read. */
   readonly covers: boolean;
@@ -208,8 +212,8 @@ function readPart(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looked
 }
 
 /**
- * Reads at most `size` bytes, the size of the file when it was opened. Frames that were appended to a `-wal` later are
- * left out. The database was read earlier, and needs none of these frames.
+ * Reads at most `size` bytes, which is the size of the file when it was opened. This leaves out frames that were
+ * appended to a `-wal` later. The database was read before the `-wal`, and needs none of these frames.
  */
 function readUpTo(
   fs: ConfinedFs,
