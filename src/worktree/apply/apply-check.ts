@@ -86,7 +86,7 @@ function keepOwnBits(step: Step): void {
 function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileStat | undefined {
   const { fs, traits } = step.root;
   const found = fs.lstat(step.inner);
-  // The file of a single-file root is accepted under every spelling that the disk takes for its name, as in a scan.
+  // The file of a single-file root is accepted under every spelling that the disk treats as its name, as in a scan.
   const isRoot = step.root.root.only === step.inner;
   if (found === undefined || !foldsNames(traits) || isRoot || fs.isNamedSo(step.inner)) return found;
   if (step.after === undefined) return undefined;
@@ -94,8 +94,8 @@ function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileSta
   const other = name === undefined ? undefined : planned.get(childOf(parentOf(step.path), name));
   if (other !== undefined && other.after === undefined) step.alias = other;
   else if (name !== undefined) block(step, "not-held", takenFor(name));
-  // The name under which the folder lists the found entry is unknown. It may be any of the names to be removed, so the
-  // step and all removals in the folder are blocked.
+  // The name under which the folder lists the found entry is unknown. This name may be any of the names to be removed,
+  // so the step and all removals in the folder are blocked.
   else for (const one of removedBeside(step, planned)) block(one, "not-held", takenFor(nameOf(step.path)));
   return undefined;
 }
@@ -112,7 +112,7 @@ function removedBeside(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): S
 
 /**
  * Returns the listed name of the file that `lstat` finds under the step's name; `undefined` if no listed name leads to
- * it.
+ * that file.
  */
 function listedName({ root: { fs, traits }, inner }: Step, found: FileStat): string | undefined {
   const folder = parentOf(inner);
@@ -285,7 +285,7 @@ function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boole
 }
 
 /**
- * True if the path lies directly in `folder`, which is the innermost folder above it that exists or will be made.
+ * True if the path lies directly in `folder`, which is the innermost folder above the path that exists or will be made.
  * Otherwise blocks the step.
  */
 function hasDirectFolder(step: Step, folder: WorkspacePath): boolean {

@@ -52,9 +52,9 @@ export function setAside(context: LandContext): void {
 }
 
 /**
- * Puts all files of a unit (an SQLite database) into place, or none. Blocks the unit if a file differs from what the
- * check found. If a step fails, undoes the earlier steps of the unit. Removals come first, so that no old file lies
- * beside the new state.
+ * Puts all files of a unit (an SQLite database) into place, or none. Blocks the unit if a file differs from the state
+ * that the check found. If a step fails, undoes the earlier steps of the unit. Removals come first, so that no old file
+ * of the unit lies beside its new files.
  */
 export function landUnit(context: LandContext, unit: readonly Step[]): void {
   const from = context.undo.length;
@@ -206,7 +206,7 @@ function moveToFree(step: Step, staged: WorkspacePath): void {
   try {
     stagedIn.unlink(staged);
   } catch (error) {
-    // The file already has its name. Its second name is removed when the staging folder is emptied.
+    // The file already has its final name. The staged name is removed when the staging folder is emptied.
     if (errnoOf(error) === undefined) throw error;
   }
 }

@@ -15,7 +15,7 @@ import { receiversOf } from "../files/folder-places.ts";
 //   (`EarlyStage`), because these files already lie in `staging.fresh`. For any other apply, `PlainFolders` gives the
 //   answers that it remembers.
 
-/** Running the program takes about as long as staging this number of files in their folders. */
+/** The number of files for which staging in the receiving folders takes about as long as running the program. */
 const FEW = 256;
 
 /** A name that no file has. The system refuses a rename to another mount before it looks for the file. */

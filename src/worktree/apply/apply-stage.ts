@@ -30,7 +30,7 @@ const CONTENT_COST = 16 * 1024;
 const PIECE_BYTES = 1024 * 1024;
 const SETGID = 0o2000;
 
-/** Every disk accepts this mode, even a disk that keeps no modes. */
+/** The mode of staged files on a disk that keeps no modes. Every disk accepts this mode. */
 const OWN_MODE = 0o600;
 const OWN_FOLDER_MODE = 0o700;
 
@@ -239,7 +239,7 @@ function dropStaged(step: Step): void {
   }
 }
 
-/** Stages a content for one step. Returns its bytes if they are at most `HELD_BYTES`. */
+/** Stages a content for one step. Returns the bytes of the content if these are at most `HELD_BYTES`. */
 async function stageFirst(
   context: StageContext,
   step: Step,
@@ -337,8 +337,8 @@ async function makeDurable(context: StageContext, each: boolean): Promise<void> 
 }
 
 /**
- * Syncs a staged folder or file. Skips files that were synced when they were written: with `each`, these are all files;
- * without `each`, these are the files that may not be opened again.
+ * Syncs a staged folder or file. Skips a file that was synced when it was written. With `each`, this applies to all
+ * files; without `each`, only to the files that this process may not open again.
  */
 function syncStaged(disk: Disk, step: Step, each: boolean): void {
   const fs = step.stagedIn;

@@ -180,7 +180,7 @@ export function rootsOf(steps: readonly Step[]): ApplyRoot[] {
   return [...new Set(steps.map((step) => step.root))];
 }
 
-/** Closes the open folders before other tasks get a turn, because these tasks may rename them. */
+/** Closes the open folders before other tasks get a turn, because these tasks may rename the folders. */
 export function releaseAll(steps: readonly Step[]): void {
   releaseRoots(rootsOf(steps));
 }

@@ -322,8 +322,9 @@ function setFolderModes(steps: readonly Step[]): void {
 }
 
 /**
- * Makes the names in the folders of these steps durable. If that fails for a folder, calls `onLost` with its steps and
- * the error. Several folders are synced at a time, because the disk then makes them durable together.
+ * Makes the names in the folders of these steps durable. If a folder cannot be synced, calls `onLost` with the error
+ * and the steps of that folder. Several folders are synced at a time, because the disk then makes them durable
+ * together.
  */
 async function syncNames(
   disk: Disk,
@@ -351,7 +352,9 @@ async function syncFolderOf([step]: readonly Step[], alone: boolean): Promise<vo
   else await fs.syncFolderBeside(folder);
 }
 
-/** Syncs the whole file systems of the roots of these groups. Returns the groups of roots for which that failed. */
+/**
+ * Syncs the whole file systems of the roots of these groups. Returns the groups whose file system could not be synced.
+ */
 async function syncRoots(disk: Disk, groups: readonly (readonly Step[])[]): Promise<(readonly Step[])[]> {
   const synced = new Map<ApplyRoot, boolean>();
   for (const root of rootsOf(groups.flat())) {

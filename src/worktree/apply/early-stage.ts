@@ -95,7 +95,7 @@ export class EarlyStage {
     if (this.#files.size > 0) this.#sync();
   }
 
-  /** Resolves once no sync is under way, whether it failed or not. */
+  /** Resolves once no sync is under way, even if the last sync failed. */
   async quiet(): Promise<void> {
     await this.#syncing.catch(() => undefined);
   }

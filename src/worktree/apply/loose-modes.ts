@@ -26,7 +26,10 @@ export class LooseModes {
     this.#modes.set(root, new Map(notedIn(bytes.toString("utf8"))));
   }
 
-  /** Makes a folder writable for its owner. Returns false if it is writable already, or is no folder. */
+  /**
+   * Makes a folder writable for its owner. Returns false if the folder is writable already, or if the path is no
+   * folder.
+   */
   loosen(root: ApplyRoot, folder: WorkspacePath): boolean {
     const stat = root.fs.lstat(folder);
     if (stat?.kind !== "dir" || (stat.mode & 0o700) === 0o700) return false;

@@ -293,7 +293,7 @@ interface StagingFolders {
 
 /**
  * Removes staging folders that are older than `LONG_AGO_NS`. Each of these folders belongs to an apply that was
- * interrupted before the log mentioned it, so no later process resumes that apply. The old files in the folders are
+ * interrupted before the log mentioned the apply, so no later process resumes it. The old files in the folders are
  * second names (hard links) of files that are still in place, and the new files were never put into place. Called after
  * an apply, when no interrupted operation is open.
  */

@@ -108,9 +108,9 @@ export class DiskWorktree implements Worktree {
   #unapplied: readonly UnappliedRules[] = [];
   #early: EarlyStage | undefined;
   #loaded: Loaded | undefined;
-  /** True if the stat cache has a remembered state, loaded from its file or noted by this object. */
+  /** True if the stat cache was loaded from its file, was saved, or was filled by `remember`. */
   #remembered = false;
-  /** True once an apply of this object has removed what interrupted applies left. */
+  /** True once an apply of this object has removed the files that interrupted applies left. */
   #isSwept = false;
   /** The stats of the exclude files (`.git/info/exclude`) of the tracked folders at the last full scan. */
   #excludes: string | undefined;
@@ -385,7 +385,7 @@ export class DiskWorktree implements Worktree {
 
   /**
    * Returns the early stage of the first root, which stages files before an apply asks for them. Returns `undefined` if
-   * that root is a single file.
+   * that root has an id or is a single file.
    */
   get early(): EarlyStage | undefined {
     const [open] = this.#open;
