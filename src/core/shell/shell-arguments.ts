@@ -5,15 +5,18 @@ import { optional } from "../../util/optional.ts";
 /** The paths that a command will touch according to its arguments. */
 export interface Arguments {
   readonly paths: readonly ShellWord[];
-  /** True if everything beneath `paths` is touched, too. */
+  /** True if the command also touches everything beneath `paths`. */
   readonly deep: boolean;
-  /** The folder in which the command works. Default: the folder in which the command is started. */
+  /**
+   * The folder to which the command changes before it works (`git -C`). Default: the folder in which the command is
+   * started.
+   */
   readonly from?: ShellWord;
   /** The name of a folder beneath `paths` that is not touched. */
   readonly spares?: string;
   /**
-   * Set if the command touches only some of the paths beneath `paths`, and selects them itself. Excluded paths beneath
-   * `paths` are then not part of the forecast.
+   * Set if the command itself selects the paths beneath `paths` that it touches, such as `find -name`. The forecast of
+   * `shellPaths` then has no paths beneath `paths` that the workspace's filter excludes.
    */
   readonly chooses?: true;
   /** A target that the sources replace. If the target is a folder, the sources are put into it. */
@@ -24,7 +27,7 @@ type Reader = (words: readonly ShellWord[]) => Arguments | undefined;
 
 const plain = (paths: readonly ShellWord[], deep = false): Arguments => ({ paths, deep });
 
-/** `valued` has the options that take a value, separated by blanks. */
+/** Splits words into options and operands. `valued` lists the options that take a value, separated by blanks. */
 function parse(words: readonly ShellWord[], valued: string): GivenOptions {
   return readOptions(words, new Set(valued.split(" ")));
 }
@@ -42,7 +45,7 @@ function operandsOf(valued: string): Reader {
 const MINUS_MODE = /^-[rwxXstugoa0-7][rwxXstugoa0-7,+=-]*$/;
 
 interface Change {
-  /** The mode or the owner; `undefined` if it is taken from another path (`--reference`). */
+  /** The mode or the owner; `undefined` if the command copies the mode or owner of another path (`--reference`). */
   readonly what: ShellWord | undefined;
   readonly paths: readonly ShellWord[];
   readonly deep: boolean;
@@ -58,14 +61,14 @@ function readChange(words: readonly ShellWord[]): Change {
   return { what: given.operands[0], paths: given.operands.slice(1), deep };
 }
 
-/** Reads `chmod MODE PATH…` and `chown OWNER PATH…`. */
+/** Reads the paths of `chmod`, `chown` or `chgrp`. */
 function change(words: readonly ShellWord[]): Arguments {
   const { paths, deep } = readChange(words);
   return plain(paths, deep);
 }
 
 /**
- * Returns true if a `chmod` only gives rights to the owner of its paths. Such a `chmod` exposes nothing and locks
+ * Returns true if a `chmod` only adds permissions for the owner of its paths. Such a `chmod` exposes nothing and locks
  * nobody out.
  */
 export function isOnlyGivenToOwner(words: readonly ShellWord[]): boolean {
@@ -74,14 +77,17 @@ export function isOnlyGivenToOwner(words: readonly ShellWord[]): boolean {
 }
 
 /**
- * Does the same as `change`, and also sets `chooses`, so that excluded paths are not part of the forecast. A forecast
- * of these paths is not needed, because owners are not recorded.
+ * Reads `chown OWNER PATH…` and `chgrp GROUP PATH…`. Sets `chooses`, because a forecast of excluded paths is not
+ * needed: Chronicle does not record owners.
  */
 function changeOwner(words: readonly ShellWord[]): Arguments {
   return { ...change(words), chooses: true };
 }
 
-/** Reads `cp`, `mv`, `ln` and `install`. The target is the last operand, or the value of `-t`. */
+/**
+ * Returns a function that reads the arguments of `cp`, `mv`, `ln` or `install`. The target is the last operand, or the
+ * value of `-t`.
+ */
 function transfer(tool: string): Reader {
   const valued = `-t -S --target-directory --suffix${tool === "install" ? " -m -o -g --mode --owner --group" : ""}`;
   return (words) => {
@@ -104,7 +110,7 @@ function lastName(word: ShellWord): ShellWord {
   return cutBefore(word, slash + 1);
 }
 
-/** Reads `sed -i SCRIPT FILE…` and `perl -pi -e CODE FILE…`. */
+/** Returns a function that reads the arguments of `sed -i SCRIPT FILE…` or `perl -pi -e CODE FILE…`. */
 function inPlace(tool: "sed" | "perl"): Reader {
   const scripts = tool === "sed" ? "-e -f --expression --file" : "-e -E";
   const valued = `${scripts} ${tool === "sed" ? "-l --line-length" : "-I -M"}`;
@@ -148,8 +154,8 @@ function find(words: readonly ShellWord[]): Arguments | undefined {
 }
 
 /**
- * Returns how `find` restricts the paths. A name test that is not negated sets `chooses`. If there is no such test but
- * a word contains `.git`, `find` is assumed to spare the folder `.git`.
+ * Returns how `find` restricts the paths. A test of names or paths (`-name`, `-path` …) sets `chooses`, unless the test
+ * is negated. Without such a test, a word that contains `.git` is assumed to exclude the folder `.git`.
  */
 function choiceOf(words: readonly ShellWord[]): Pick<Arguments, "spares" | "chooses"> {
   const isNot = (i: number): boolean => words[i]?.text === "!" || words[i]?.text === "-not";
@@ -172,7 +178,7 @@ export const XARGS_VALUED: ReadonlySet<string> = new Set(
   "-I -n -P -L -d -s -a -E --arg-file --delimiter --max-args --max-chars --max-procs".split(" "),
 );
 
-/** Reads only the arguments on the command line of `xargs`, not those from its input. */
+/** Reads the command that `xargs` runs, without the arguments that `xargs` adds from its input. */
 function xargs(words: readonly ShellWord[]): Arguments | undefined {
   let at = 0;
   let tool = words[at];
@@ -186,14 +192,15 @@ function xargs(words: readonly ShellWord[]): Arguments | undefined {
   return argumentsOf(name, words.slice(at + 1));
 }
 
-/** The options that `git` takes before the verb, and that have a value. */
+/** The options that `git` takes before its subcommand, and that have a value. */
 export const GIT_VALUED: ReadonlySet<string> = new Set(
   "-C -c --git-dir --work-tree --namespace --config-env".split(" "),
 );
 
 /**
- * Reads `git clean -x`, `git clean -X` and `git stash --all`. These commands remove ignored files, which are stored
- * nowhere else. Every other path that git changes is tracked, or is a new file that a full scan of the workspace finds.
+ * Reads `git clean -x`, `git clean -X` and `git stash --all`. Only these commands need a forecast, because they remove
+ * ignored files, which are stored nowhere else. Other commands of git change only tracked files, and new files that a
+ * full scan of the workspace finds.
  */
 function git(words: readonly ShellWord[]): Arguments | undefined {
   const before = readOptions(words, GIT_VALUED, { endsAtOperand: true });
@@ -208,7 +215,10 @@ function git(words: readonly ShellWord[]): Arguments | undefined {
   return { ...plain(touched, true), spares: ".git", ...optional({ from: innermost(valuesOf(before, "-C")) }) };
 }
 
-/** Reads `rsync … DEST`. Anything beneath a local folder may be overwritten, and with `--delete` also removed. */
+/**
+ * Reads `rsync … DEST`. `rsync` may overwrite anything beneath a local DEST. With `--delete`, it may also remove
+ * anything there.
+ */
 function rsync(words: readonly ShellWord[]): Arguments | undefined {
   const { options, operands } = parse(words, "-e -f -T -B -M --rsh --exclude --include --filter --files-from");
   const target = operands.length > 1 ? operands.at(-1) : undefined;
@@ -220,8 +230,9 @@ function rsync(words: readonly ShellWord[]): Arguments | undefined {
 const HERE: ShellWord = { text: ".", known: true, glob: -1 };
 
 /**
- * Reads the arguments of a program that writes to the values of the options `names`. `others` has the program's other
- * short options that take a value. In a bundle, the letters after such an option are its value.
+ * Returns a function that reads the arguments of a program whose options name the files that it writes. `names` lists
+ * these options. `others` lists the program's other short options that take a value, because in a bundle of letters,
+ * the letters after such an option are its value.
  */
 function outputOptions(names: string, others: string): Reader {
   return (words) => {
@@ -271,7 +282,10 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["sort", outputOptions("-o --output", "-k -S -t -T")],
 ]);
 
-/** Returns the paths that a command touches; `undefined` if it touches none, or is unknown (`make`, `npm` …). */
+/**
+ * Returns the paths that a command touches; `undefined` if the command touches no paths, or is unknown (`make`, `npm`
+ * …).
+ */
 export function argumentsOf(tool: string, words: readonly ShellWord[]): Arguments | undefined {
   return READERS.get(tool)?.(words);
 }

@@ -3,22 +3,22 @@ import type { ShellWord } from "./shell-words.ts";
 import { addAll } from "../../util/long-lists.ts";
 
 /**
- * The names in an option. In a bundle of letters, the first letter that takes a value ends the names. The rest of the
- * word is its value.
+ * The option names in one word. The word `-abc` is a bundle of the options `-a`, `-b` and `-c`. If one of the letters
+ * takes a value, this letter is the last name, and the rest of the word is its value.
  */
 interface OptionNames {
   readonly names: readonly string[];
-  /** The value of the last name, if it is in the same word. */
+  /** The value of the last name; omitted if the word has no value. */
   readonly value?: ShellWord;
   /** True if the value of the last name is the next word, whatever this word looks like. */
   readonly takesNext: boolean;
 }
 
-/** Splits an option: `--name`, `--name=value`, `-abc`, `-nvalue`. `valued` has the options that take a value. */
+/** Splits an option: `--name`, `--name=value`, `-abc`, `-nvalue`. `valued` lists the options that take a value. */
 function namesOf(option: ShellWord, valued: ReadonlySet<string>): OptionNames {
   const { text, known } = option;
   const withValue = (names: readonly string[], at: number): OptionNames => {
-    // In `-n$X`, the rest of the word is the value, although its text is not known.
+    // In `-n$X`, the value is `$X`. Its text is empty here, because only a shell knows it.
     if (at === text.length && known) return { names, takesNext: true };
     return { names, value: cutBefore(option, at), takesNext: false };
   };
@@ -44,7 +44,7 @@ export function takesNext(option: ShellWord, valued: ReadonlySet<string>): boole
 export interface GivenOptions {
   /** The names of the given options. The letters of a bundle are separate names. */
   readonly options: ReadonlySet<string>;
-  /** The values of each option that has any, in order. */
+  /** Maps each option that has values to these values, in the order of the words. */
   readonly values: ReadonlyMap<string, readonly ShellWord[]>;
   readonly operands: readonly ShellWord[];
 }
@@ -56,7 +56,7 @@ interface OptionRules {
    * anywhere.
    */
   readonly endsAtOperand?: boolean;
-  /** True if `-1` is an operand, as in the package commander. Default: `-1` is an option. */
+  /** True if `-1` is an operand, as in the npm package `commander`. Default: `-1` is an option. */
   readonly hasNumbers?: boolean;
 }
 
@@ -64,7 +64,7 @@ const NUMBER = /^-\.?\d/;
 
 const isOption = (text: string): boolean => text.length > 1 && text.startsWith("-");
 
-/** Splits words into options and operands, as getopt does. `valued` has the options that take a value. */
+/** Splits words into options and operands, as getopt does. `valued` lists the options that take a value. */
 export function readOptions(
   words: readonly ShellWord[],
   valued: ReadonlySet<string>,
@@ -104,12 +104,12 @@ export function cutBefore(word: ShellWord, at: number): ShellWord {
   return { ...word, text: word.text.slice(at), glob: word.glob < at ? -1 : word.glob - at };
 }
 
-/** Returns true if one of these options is given. `names` has the options separated by blanks. */
+/** Returns true if at least one of these options is given. `names` lists the options, separated by blanks. */
 export function hasAny({ options }: GivenOptions, names: string): boolean {
   return names.split(" ").some((name) => options.has(name));
 }
 
-/** Returns the values of these options. `names` has the options separated by blanks. */
+/** Returns the values of these options. `names` lists the options, separated by blanks. */
 export function valuesOf({ values }: GivenOptions, names: string): ShellWord[] {
   return names.split(" ").flatMap((name) => values.get(name) ?? []);
 }
@@ -131,7 +131,8 @@ export function within(folder: ShellWord, path: ShellWord): ShellWord {
 }
 
 /**
- * Programs and keywords of the shell that can precede a command. Each has the set of its own options that take a value.
+ * Maps each program and each keyword of the shell that can precede a command to those of its own options that take a
+ * value.
  */
 const PREFIXES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
@@ -160,18 +161,21 @@ export function isScriptFlag(option: string): boolean {
 
 const ENV: ShellWord = { text: "env", known: true, glob: -1 };
 
-/** The options by which a prefix names the folder in which the command runs. */
+/** Maps a prefix to its options that name the folder in which the command runs. */
 const FOLDERS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["env", new Set(["-C", "--chdir"])],
   ["sudo", new Set(["-D", "--chdir"])],
 ]);
 
-/** Removes prefixes of a command: `sudo -u x`, `env A=b`, `A=b`, `timeout 5`, and words that begin a block. */
+/**
+ * Returns a command without its prefixes: `sudo -u x`, `env A=b`, `A=b`, `timeout 5`, and keywords that begin a block
+ * (`then`, `do` …).
+ */
 export function withoutPrefixes(words: readonly ShellWord[]): readonly ShellWord[] {
   return splitAtCommand(words).command;
 }
 
-/** Returns the folders that the prefixes of a command name (`env -C DIR`, `sudo -D DIR`), in their order. */
+/** Returns the folders that the prefixes of a command name (`env -C DIR`, `sudo -D DIR`), in the order of the words. */
 export function foldersOfPrefixes(words: readonly ShellWord[]): readonly ShellWord[] {
   return splitAtCommand(words).folders;
 }
@@ -184,7 +188,7 @@ interface Prefixed {
 function splitAtCommand(words: readonly ShellWord[]): Prefixed {
   const { at, folders, line } = readPrefixes(words);
   if (line === undefined) return { command: words.slice(at), folders };
-  // An `env -S` within the line of another `env -S` is not read.
+  // If the value of `env -S` has another `env -S`, the value of the inner one is ignored.
   const texts = line.text.split(/\s+/).filter((text) => text !== "");
   const split = texts.map((text) => ({ text, known: line.known, glob: -1 }));
   const inner = [ENV, ...split, ...words.slice(at)];
@@ -193,17 +197,17 @@ function splitAtCommand(words: readonly ShellWord[]): Prefixed {
 }
 
 interface Prefixes {
-  /** The index of the command. */
+  /** The index of the first word after the prefixes. */
   readonly at: number;
   readonly folders: readonly ShellWord[];
-  /** The value of `env -S`: words that precede the command. */
+  /** The value of `env -S`, from which `env` makes further words. They stand before the word at index `at`. */
   readonly line?: ShellWord | undefined;
 }
 
 function readPrefixes(words: readonly ShellWord[]): Prefixes {
   const folders: ShellWord[] = [];
   let prefix = "";
-  /** The number of the prefix's own operands that still follow. */
+  /** The number of operands of the prefix that are still to come (`timeout` has one: the duration). */
   let operands = 0;
   for (let at = 0; ; at += 1) {
     const word = words[at];

@@ -9,7 +9,7 @@ import { optional } from "../../util/optional.ts";
 export interface ShellPlace {
   /** The working folder, as an absolute path. */
   readonly cwd: string;
-  /** The value of `~` and `$HOME`; `undefined` if it is unknown. */
+  /** The value of `~` and `$HOME`; `undefined` if the home folder is unknown. */
   readonly home?: string | undefined;
 }
 
@@ -17,11 +17,11 @@ export interface ShellPlace {
 export interface ShellTarget {
   /** The path, absolute and normalised. */
   readonly path: string;
-  /** True if everything beneath the path may be touched, too. */
+  /** True if the command may also touch everything beneath the path. */
   readonly deep: boolean;
   /**
-   * Only for a deep target: the names beneath the path that may be touched even if they are not recorded. Default:
-   * none.
+   * The names beneath the path that the command may touch even if these paths are not recorded. Set only for a deep
+   * target. Default: none.
    */
   readonly sweeps?: readonly NameSweep[];
 }
@@ -34,9 +34,9 @@ export const MAX_FOLDER = 4_096;
 
 /**
  * Returns the paths that a shell line will probably create, overwrite, move or delete. The result is only a forecast,
- * with at most `MAX_TARGETS` paths. Words that only the shell can know (variables other than `$HOME` and `$PWD`,
- * `$(…)`) are left out. A path with a wildcard is replaced by the folder before the wildcard. Never throws. Takes time
- * linear in the length of the line.
+ * with at most `MAX_TARGETS` paths. Words whose value only the shell knows are left out: words with `$(…)`, or with
+ * variables other than `$HOME` and `$PWD`. A path with a wildcard is replaced by the folder before the wildcard. Never
+ * throws. Takes time linear in the length of the line.
  */
 export function shellPaths(line: string, place: ShellPlace): ShellTarget[] {
   const forecast = new Forecast(place.home);
@@ -70,13 +70,16 @@ class Forecast {
     }
   }
 
-  /** Returns the known variables. They include `$PWD` if the line does not change the current folder. */
+  /** Returns the variables with known values. `$PWD` is among them unless the line may change the current folder. */
   #variables(line: string, cwd: string): Readonly<Record<string, string>> {
     const stays = !/\b(?:cd|pushd|popd)\b/.test(line);
     return { ...optional({ HOME: this.#home }), ...(stays ? { PWD: cwd } : {}) };
   }
 
-  /** Notes the paths that a command touches. Returns the folder of the next command; `undefined` if it is unknown. */
+  /**
+   * Notes the paths that a command touches. Returns the working folder of the next command; `undefined` if this folder
+   * is unknown.
+   */
   #command(command: ShellCommand, cwd: string | undefined, depth: number): string | undefined {
     for (const output of command.outputs) this.#add(output, cwd, { deep: false });
     const words = withoutPrefixes(command.words);
@@ -97,7 +100,7 @@ class Forecast {
     return cwd;
   }
 
-  /** Reads the line of `sh -c '…'` or `eval …`, one level deep. */
+  /** Reads the inner line of `sh -c '…'` or `eval …`. Ignores an inner line within another inner line. */
   #inner(
     tool: string,
     rest: readonly ShellWord[],

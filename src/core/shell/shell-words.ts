@@ -26,18 +26,21 @@ const GLOBS = "*?[{";
 const NAME = /[A-Za-z0-9_]/;
 
 /**
- * Splits a POSIX shell line into simple commands. Each command has its words, without quotes, and its output
- * redirections. `variables` has the variables with known values.
+ * Splits a POSIX shell line into simple commands. Each command has its words, without quotes, and the targets of its
+ * output redirections. `variables` has the variables with known values.
  *
- * This is not a shell. Nothing is run, and only variables with known values are expanded. If a part of a word cannot be
- * known (another variable, `$(…)`), the word is unknown. For a line that is cut off or badly quoted, returns the steps
- * that were understood. Reads the line in one pass, and never throws.
+ * The function runs nothing, and expands only variables with known values. A word is marked as unknown if a part of it
+ * is another variable or `$(…)`. For a line that is cut off or badly quoted, returns the steps that were understood.
+ * Reads the line in one pass, and never throws.
  */
 export function parseShell(line: string, variables: Readonly<Record<string, string>> = {}): ShellStep[] {
   return readShell(line, variables).steps;
 }
 
-/** Does the same as `parseShell`, and also returns the lines of command substitutions: `$(…)` and backquotes. */
+/**
+ * Does the same as `parseShell`, and also returns, as `inner`, the lines within command substitutions (`$(…)` and
+ * backquotes).
+ */
 export function readShell(
   line: string,
   variables: Readonly<Record<string, string>> = {},
@@ -264,7 +267,7 @@ class ShellReader {
     else this.#substitute(this.#line.slice(from, this.#at));
   }
 
-  /** Reads `$'…'` from its quote on. */
+  /** Reads `$'…'`, from the opening quote on. */
   #ansiQuoted(): void {
     const from = this.#at + 1;
     this.#at = from;
@@ -322,8 +325,8 @@ const LETTERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the text that a `$'…'` stands for; `undefined` if it has an unknown escape, or an escape for NUL or for a
- * byte beyond ASCII.
+ * Returns the text that a `$'…'` stands for; `undefined` if an escape is unknown, or stands for NUL or for a byte
+ * beyond ASCII.
  */
 function ansiText(quoted: string): string | undefined {
   let isKnown = true;
@@ -345,8 +348,8 @@ function characterOf(escape: string): string | undefined {
 const PARAMETER = /^([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*])(?:(:?[-=?])[^]*|(%%?)([^*?[\]\\$`'"]*|\/\*))?$/;
 
 /**
- * Returns the value of `${inner}`; `undefined` if it cannot be known. Removes the ending that `%` or `%%` names. With
- * the pattern `/*`, `%` removes the part from the last slash on, and `%%` the part from the first slash on.
+ * Returns the value of `${inner}`; `undefined` if the value cannot be known. Removes the ending that `%` or `%%` names.
+ * With the pattern `/*`, `%` removes the part from the last slash on, and `%%` the part from the first slash on.
  */
 function parameterValue(inner: string, valueOf: (name: string) => string | undefined): string | undefined {
   const [, name = "", operator, removal, ending] = PARAMETER.exec(inner) ?? [];

@@ -4,7 +4,7 @@ import { isBinary } from "./text-diff.ts";
 
 /** A pattern for the lines of contents, as data that can be sent to a worker thread. */
 export interface LinePattern {
-  /** A JavaScript regular expression, or, if `isFixed` is set, the text itself. */
+  /** A JavaScript regular expression. If `isFixed` is true, the exact text to find. */
   readonly text: string;
   readonly isFixed: boolean;
   readonly ignoresCase: boolean;
@@ -12,56 +12,66 @@ export interface LinePattern {
 
 /** A line that matches. */
 export interface FoundLine {
-  /** From 1. */
+  /** The number of the line, from 1. */
   readonly line: number;
-  /** The line without its end, or, if it is cut, the part around the first match. */
+  /** The line without its line break. If `isCut` is true, only the part of the line around the first match. */
   readonly text: string;
   /**
-   * The start and the end (exclusive) of each of the first matches in `text`, in UTF-16 code units, in one array, which
-   * needs a quarter of the memory. Empty matches are left out.
+   * The positions of the first matches in `text`, in UTF-16 code units. For each match, the start and the end
+   * (exclusive) follow each other in this array. An array of pairs would need four times the memory. Empty matches are
+   * left out.
    */
   readonly spans: readonly number[];
   readonly isCut: boolean;
 }
 
-/** Returns about the memory that a line needs, in bytes. */
+/** Estimates the memory that a found line needs, in bytes. */
 export function memoryOf({ text, spans }: Pick<FoundLine, "text" | "spans">): number {
   return 160 + 2 * text.length + 8 * spans.length;
 }
 
-/** The matches of one content. A binary content has no lines: `total` is 1 if anything in it matches. */
+/** The matches of one content. For a binary content, `lines` is empty and `total` is 1. */
 export interface ContentMatches {
   readonly isBinary: boolean;
   /** The first lines that match. */
   readonly lines: readonly FoundLine[];
-  /** The number of all lines that match; at least 1. */
+  /** The number of all lines that match, including those that `lines` leaves out; at least 1. */
   readonly total: number;
 }
 
 /** The maximum length of a pattern, in characters. */
 const MOST_PATTERN = 10_000;
 
-/** The maximum length of the text of a found line, and the length that is kept before the first match, in characters. */
+/** The maximum length of the text of a found line, in UTF-16 code units. */
 const MOST_TEXT = 4_000;
+
+/**
+ * The length, in UTF-16 code units, of the text before the first match in a cut line. The text is longer if the match
+ * is near the end of the line.
+ */
 const TEXT_BEFORE = 200;
 
 /** The maximum number of matches of one line that are reported. */
 const MOST_SPANS = 100;
 
 /**
- * Searches contents line by line. A line ends with LF or CRLF, which are no part of it. A byte order mark
- * is no part of the first line. Bytes that are not UTF-8 are replaced before they are compared.
+ * Searches contents line by line. A line ends with LF or CRLF, and this line break is not searched. A byte order mark
+ * at the beginning is not searched either. Bytes that are not UTF-8 are searched as U+FFFD.
  */
 export class LineSearch {
-  /** Matches within one line. */
+  /** The pattern for a search within one line. */
   readonly #line: RegExp;
   /**
-   * Finds, in a whole content, the first line that may match. Every line that `#line` matches is found, because the
-   * pattern cannot look beyond the end of a line, and `^` and `$` match at the ends of lines. `undefined` if the pattern
-   * may take long over several lines.
+   * The pattern for a search in a whole content, for the next line that may match. The search misses no line that
+   * `#line` matches, because the pattern cannot look beyond the end of a line, and `^` and `$` match at the ends of
+   * lines. `undefined` if the pattern may look beyond the end of a line, or may match long runs of lines. Then each
+   * line is searched separately.
    */
   readonly #whole: RegExp | undefined;
-  /** The bytes that every matching content has; `undefined` if the pattern is no plain text. */
+  /**
+   * The bytes of the pattern, which every matching content contains; `undefined` if the pattern is not plain text, or
+   * ignores case.
+   */
   readonly #literal: Buffer | undefined;
 
   /** Throws `USAGE` for an invalid pattern. */
@@ -80,8 +90,8 @@ export class LineSearch {
   }
 
   /**
-   * Returns the first `most` lines that match; `undefined` if no line does. Calls `take` with the memory of each line
-   * that it is going to return, in bytes.
+   * Returns the matches, with at most `most` lines; `undefined` if no line matches. For each of these lines, calls
+   * `take` with the memory that the line needs, in bytes, before the line is kept.
    */
   search(content: Uint8Array, most: number, take?: (bytes: number) => void): ContentMatches | undefined {
     const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
@@ -110,7 +120,10 @@ export class LineSearch {
     return total === 0 ? undefined : { isBinary: false, lines, total };
   }
 
-  /** Returns the start of the next line that may match, from the line that begins at `at`. */
+  /**
+   * Returns the start of the first line that may match, among the line that begins at `at` and all later lines;
+   * `undefined` if no line may match.
+   */
   #candidate(text: string, at: number): number | undefined {
     if (this.#whole === undefined) return at;
     this.#whole.lastIndex = at;
@@ -132,7 +145,8 @@ export class LineSearch {
       const [start, end] = isEmpty ? [match.index, match.index] : wholeCharacters(line, match);
       if (start - from >= text.length || spans.length >= 2 * MOST_SPANS) break;
       if (!isEmpty) spans.push(Math.max(0, start - from), Math.min(end - from, text.length));
-      // An empty match would be found again, and a part of a character twice.
+      // Continues behind the whole match. Otherwise, an empty match would be found endlessly, and a character that is
+      // only partly matched would be found twice.
       this.#line.lastIndex = isEmpty ? start + lengthAt(line, start) : end;
     }
     return { text, spans, isCut };
@@ -140,28 +154,30 @@ export class LineSearch {
 }
 
 /**
- * A pattern whose meaning without the flag `u` would be another one: it has `\p{`, `\P{` or `\u{`, or a character that is
- * two code units.
+ * Matches a pattern that has another meaning without the flag `u`: a pattern with `\p{`, `\P{` or `\u{`, or with a
+ * character of two UTF-16 code units.
  */
 const OF_CODE_POINTS = /(?<!\\)(?:\\\\)*\\[pPu]\{|[\u{10000}-\u{10FFFF}]/u;
 
-/** A text without a character that has a meaning in a regular expression. */
+/** Matches a text of one line in which no character has a special meaning in a regular expression. */
 const PLAIN = /^[^\\^$.*+?()[\]{}|\r\n]+$/;
 
 const SPECIAL = /[\\^$.*+?()[\]{}|/]/g;
 
 /**
- * Escapes that match no line end, or only as a part of white space, which is short in nearly every text. Two digits can
- * be the octal code of a line end.
+ * Matches the escapes that never match a line break, and also `\s`. `\s` can match line breaks, but white space is
+ * short in nearly every text. `\1` to `\9` must not be followed by another digit, because two digits can be the octal
+ * code of a line break.
  */
 const SAFE_ESCAPES = /\\(?:[bBdwsSt.*+?^$|()[\]{}/\\-]|[1-9](?!\d))/g;
 
-/** An escape or a class. */
+/** Matches an escape or a character class. */
 const ESCAPES_AND_CLASSES = /\\.|\[(?:[^\\\]]|\\.)*\]/gs;
 
 /**
- * True if the pattern cannot look beyond the end of a line, and does not run over many lines: it has no look-around, no
- * flags, no negated class and no escape but the usual ones. Returns false if in doubt.
+ * Returns true if the pattern cannot look beyond the end of a line, and cannot match long runs of lines. Such a pattern
+ * has no look-around, no inline flags, no negated class, no control characters, and only the escapes of `SAFE_ESCAPES`.
+ * Returns false if in doubt.
  */
 function staysInLine(source: string): boolean {
   const rest = source.replaceAll(SAFE_ESCAPES, "x");
@@ -169,8 +185,8 @@ function staysInLine(source: string): boolean {
 }
 
 /**
- * True if a class, such as `[\s\S]` or `[\t-z]`, has line ends, or if white space may be repeated together with other
- * text, as in `(a|\s)*`.
+ * Returns true if a character class may include line breaks, such as `[\s\S]` or `[\t-z]`. Also returns true if white
+ * space may be repeated together with other text, as in `(a|\s)*`.
  */
 function mayRunOverLines(source: string): boolean {
   const parts = Array.from(source.matchAll(ESCAPES_AND_CLASSES), ([part]) => part);
@@ -203,7 +219,10 @@ function textOf(bytes: Buffer): string {
   return text.startsWith("\uFEFF") ? text.slice(1) : text;
 }
 
-/** Returns the start and the end of the characters of which the match has code units. */
+/**
+ * Returns the start and the end (exclusive) of a match, extended to whole characters. Without the flag `u`, a match can
+ * begin or end between the two code units of a character.
+ */
 function wholeCharacters(line: string, { index, 0: { length } }: RegExpExecArray): [number, number] {
   const last = index + length - 1;
   return [index > 0 && lengthAt(line, index - 1) === 2 ? index - 1 : index, last + lengthAt(line, last)];
@@ -219,7 +238,7 @@ function endOf(text: string, start: number): number {
   return end < 0 ? text.length : end;
 }
 
-/** True if the line ends with CRLF. */
+/** Returns true if the line ends with CRLF. */
 function isCarriage(text: string, start: number, end: number): boolean {
   return end > start && end < text.length && text.codePointAt(end - 1) === 0x0d;
 }

@@ -1,35 +1,41 @@
 import { type DiffBudget, keptLines } from "./text-diff.ts";
 
 /**
- * The lines of a content. Lines are bytes up to and including a newline, so that CRLF, a missing newline at the end, and
- * bytes that are not UTF-8 are compared exactly. Equal lines have equal numbers in all tables of one `LineTables`.
+ * The lines of a content. A line has all bytes up to and including its newline. Thus CRLF, a missing last newline, and
+ * bytes that are not UTF-8 are compared exactly.
  */
 export interface LineTable {
   readonly content: Buffer;
-  /** The places in the content at which the lines begin, ascending. */
+  /** The offsets of the lines' first bytes in the content, ascending. */
   readonly starts: Int32Array;
+  /** A number for the bytes of each line. Equal lines have equal numbers in all tables of one `LineTables`. */
   readonly ids: Int32Array;
 }
 
-/** Lines of a content whose author is looked for in earlier contents. Lines are counted from 0. */
+/**
+ * Lines of one content of a file, for which the author is still searched in earlier contents. Lines are counted from 0.
+ */
 export interface PendingLines {
-  /** The numbers of the lines in this content, ascending. */
+  /** The indexes of the lines in this content, ascending. */
   readonly at: readonly number[];
-  /** The numbers of the same lines in the content whose lines were asked about. */
+  /** The indexes of the same lines in the content at which the search began. */
   readonly lines: readonly number[];
 }
 
-/** Pending lines, divided: those that an earlier content has, at their places in it, and those that it lacks. */
+/** The pending lines of a content, divided into those that an earlier content also has and those that it lacks. */
 export interface PassedLines {
+  /** The lines that the earlier content also has, with their indexes in the earlier content. */
   readonly passed: PendingLines;
-  /** At their places in the later content. */
+  /** The lines that the earlier content lacks, with their indexes in the later content. */
   readonly kept: PendingLines;
 }
 
-/** An earlier content, compared with a later one. */
+/** The result of the comparison of an earlier content with a later one. */
 export interface Compared {
   readonly old: LineTable;
-  /** Divides pending lines of the later content. */
+  /**
+   * Divides pending lines of the later content into those that the earlier content also has and those that it lacks.
+   */
   pass(pending: PendingLines): PassedLines;
 }
 
@@ -42,7 +48,7 @@ interface WritableLines {
   readonly ids: number[];
 }
 
-/** `last` is exclusive. */
+/** The lines from index `first` to index `last` (exclusive). */
 interface LineSpan {
   readonly first: number;
   readonly last: number;
@@ -55,7 +61,7 @@ interface Part {
   readonly to: number;
 }
 
-/** The maximum number of different lines that are remembered. */
+/** The maximum number of different lines whose numbers are remembered. */
 const MOST_LINES = 2_000_000;
 
 /**
@@ -75,7 +81,7 @@ export class LineTables {
     return { content, ...this.#linesIn(content, 0, content.length) };
   }
 
-  /** Compares an earlier content with a later one. The table of the later one must be of this object. */
+  /** Compares an earlier content (`content`) with a later one (`now`). The table `now` must come from this object. */
   compare(now: LineTable, content: Buffer): Compared {
     const head = commonHead(now.content, content);
     const tail = commonTail(now.content, content, head);
@@ -106,8 +112,8 @@ export class LineTables {
   }
 
   /**
-   * Returns the lines of a part of an earlier content. Takes the numbers of lines from the later content as far as the
-   * bytes are equal there, because that is much faster than looking up each line.
+   * Returns the lines of a part of an earlier content. Where the bytes of the later content are equal, copies the
+   * numbers from the later content's table. This is much faster than looking up the number of each line.
    */
   #linesLike(now: LineTable, { first, last }: LineSpan, { content, from, to }: Part): Lines {
     const lines: WritableLines = { starts: [], ids: [] };
@@ -135,11 +141,11 @@ export class LineTables {
     return { starts: Int32Array.from(lines.starts), ids: Int32Array.from(lines.ids) };
   }
 
-  /** Adds the line that begins at a place, and returns its end. */
+  /** Adds the line that begins at the offset `at`. Returns the end of this line. */
   #addLine(lines: WritableLines, content: Buffer, { at, to }: { readonly at: number; readonly to: number }): number {
     const end = Math.min(to, lineEnd(content, at));
     lines.starts.push(at);
-    // One character for each byte is exact for every encoding.
+    // `latin1` gives one character for each byte, so that lines in any encoding are compared exactly.
     lines.ids.push(this.#idOf(content.toString("latin1", at, end)));
     return end;
   }
@@ -147,7 +153,8 @@ export class LineTables {
   #idOf(line: string): number {
     const known = this.#ids.get(line);
     if (known !== undefined) return known;
-    // A line that is forgotten gets another number. It then counts as changed where the tables of both numbers meet.
+    // A forgotten line gets another number when it occurs again. It counts as changed if a table with the old number is
+    // compared with a table with the new number.
     if (this.#ids.size >= MOST_LINES) this.#ids.clear();
     this.#next += 1;
     this.#ids.set(line, this.#next);
@@ -167,7 +174,7 @@ interface Place {
   readonly to: number;
 }
 
-/** Returns the length of the equal whole lines that begin at two places, in bytes. */
+/** Returns the length, in bytes, of the whole lines that are equal from the two given places on. */
 function equalLines(now: Place, old: Place): number {
   const most = Math.min(now.to - now.at, old.to - old.at);
   const isSame = (from: number, to: number): boolean =>
@@ -178,7 +185,10 @@ function equalLines(now: Place, old: Place): number {
   return Math.max(0, end - now.at);
 }
 
-/** Returns the place in the old part of each line of the later part; -1 for a line that the old part lacks. */
+/**
+ * Returns, for each line of the later part, the index of the same line in the old part; -1 if the old part lacks the
+ * line.
+ */
 function placesOf(pairs: readonly (readonly [number, number])[], count: number): Int32Array {
   const places = new Int32Array(count).fill(-1);
   for (const [oldAt, nowAt] of pairs) places[nowAt] = oldAt;
@@ -208,7 +218,7 @@ function divided(pending: PendingLines, placeOf: (line: number) => number): Pass
   return { passed, kept };
 }
 
-/** Returns the number of the line that begins at `place`, or of the first one after it. */
+/** Returns the index of the first line that begins at the offset `place` or later. */
 function lineAt({ starts }: LineTable, place: number): number {
   let [from, to] = [0, starts.length];
   while (from < to) {
@@ -219,16 +229,19 @@ function lineAt({ starts }: LineTable, place: number): number {
   return from;
 }
 
-/** The least and the most bytes that are compared with one call. */
+/** The number of bytes that the first comparison covers, and the maximum number for each later comparison. */
 const FEWEST_BYTES = 64;
 const MOST_BYTES = 64 * 1024;
 
-/** Returns the length of the equal whole lines at the beginning, in bytes. */
+/** Returns the length, in bytes, of the equal whole lines at the beginning of both contents. */
 function commonHead(now: Buffer, old: Buffer): number {
   return equalLines({ content: now, at: 0, to: now.length }, { content: old, at: 0, to: old.length });
 }
 
-/** Returns the length of the equal whole lines at the end, without those in the first `head` bytes. */
+/**
+ * Returns the length, in bytes, of the equal whole lines at the end of both contents. Ignores the first `head` bytes of
+ * each content.
+ */
 function commonTail(now: Buffer, old: Buffer, head: number): number {
   const most = Math.min(now.length, old.length) - head;
   const isSame = (from: number, to: number): boolean =>
@@ -244,7 +257,10 @@ function startsLine(content: Buffer, at: number): boolean {
   return at === 0 || content[at - 1] === NEWLINE;
 }
 
-/** Returns how many of `most` bytes are equal, where `isSame` compares the bytes `from` to `to` (exclusive). */
+/**
+ * Returns the number of equal bytes before the first difference, at most `most`. `isSame` returns true if the bytes
+ * `from` to `to` (exclusive) are equal.
+ */
 function lengthOfEqual(most: number, isSame: (from: number, to: number) => boolean): number {
   let equal = 0;
   let end = most;

@@ -1,18 +1,21 @@
 import { ChronicleError } from "../values/errors.ts";
 
-/** The places of the numbers in the memory of a budget. */
+/** The indexes of a budget's numbers in its shared memory. */
 const SLOW = 0;
 const BYTES = 1;
 const STOPPED = 2;
 
 interface Limits {
-  /** The maximum number of contents for which the pattern may take too long. */
+  /** The number of contents whose search is given up because it takes too long, after which the whole search ends. */
   readonly slow: number;
-  /** The maximum memory of the lines that are held at once, in bytes; below 2 GiB. */
+  /** The maximum memory of the lines that are held at once, in bytes. It must be below 2 GiB. */
   readonly bytes: number;
 }
 
-/** The memory and the number of slow contents that a search may still use. Threads share a budget by its memory. */
+/**
+ * The memory and the number of slow contents that a search may still use. Threads share a budget through its shared
+ * memory (`memory`).
+ */
 export class SearchBudget {
   readonly #left: Int32Array<SharedArrayBuffer>;
 
@@ -35,7 +38,7 @@ export class SearchBudget {
     return Atomics.load(this.#left, STOPPED) !== 0 || Atomics.load(this.#left, SLOW) <= 0;
   }
 
-  /** Ends the search, as when its time is over. */
+  /** Ends the search, for example when its time is over. */
   stop(): void {
     Atomics.store(this.#left, STOPPED, 1);
   }
@@ -44,7 +47,7 @@ export class SearchBudget {
     Atomics.sub(this.#left, SLOW, 1);
   }
 
-  /** Takes the memory of a line. Throws `LIMIT_EXCEEDED` if it is not left. */
+  /** Subtracts the memory of a line from the budget. Throws `LIMIT_EXCEEDED` if the budget has less memory left. */
   take(bytes: number): void {
     if (Atomics.sub(this.#left, BYTES, bytes) < bytes) throw tooManyLines();
   }
@@ -54,7 +57,7 @@ export class SearchBudget {
   }
 }
 
-/** The error of a search whose matching lines are more than can be held. */
+/** Returns the error for a search with more matching lines than may be held in memory. */
 export function tooManyLines(): ChronicleError {
   return new ChronicleError("LIMIT_EXCEEDED", "more lines match than can be held in memory", {
     hint: "give a longer pattern or a path, or ask for the files only (-l)",

@@ -1,7 +1,7 @@
 import { formatBytes } from "../values/duration.ts";
 import { ChronicleError } from "../values/errors.ts";
 
-/** The sizes that the error reports, in bytes. `taken` is the size of the store. */
+/** The sizes, in bytes, that the error reports. `taken` is the size of the store. */
 export interface StoreFull {
   readonly taken: number;
   /** The size of the addition; 0 if the store has already reached its limit, and takes no addition of any size. */
@@ -10,7 +10,7 @@ export interface StoreFull {
 }
 
 const WAY_OUT =
-  "everything kept so far is safe; free some with `chronicle prune` and `chronicle gc`, or raise max_store_bytes in config.yaml";
+  "everything kept so far is safe; free space with `chronicle prune` and `chronicle gc`, or raise max_store_bytes in config.yaml";
 
 /**
  * Returns the error for a store that must not grow further. The hint and the data have the size of all workspaces
@@ -22,7 +22,7 @@ export function storeFull({ taken, wanted, limit }: StoreFull): ChronicleError {
   return new ChronicleError(
     "LIMIT_EXCEEDED",
     `the store is full, and ${more} more may be kept (max_store_bytes is ${formatBytes(limit)})`,
-    { hint: `it takes ${formatBytes(taken)}; ${WAY_OUT}`, data: { taken, wanted, limit } },
+    { hint: `the store takes ${formatBytes(taken)}; ${WAY_OUT}`, data: { taken, wanted, limit } },
   );
 }
 

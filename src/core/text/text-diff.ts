@@ -30,7 +30,7 @@ export class DiffBudget {
   #steps: number;
   #isCoarse = false;
 
-  /** `steps`: default, those of the patches of one answer. */
+  /** `steps` defaults to the number for the patches of one answer. */
   constructor(steps = MOST_STEPS) {
     this.#steps = steps;
   }
@@ -93,7 +93,7 @@ export type TextDiff =
   | { readonly kind: "binary" }
   | { readonly kind: "too-large" };
 
-/** Some lines of a patch. Each line begins with ` `, `-`, `+` or `\`, and has no newline. */
+/** One hunk of a patch. Each of its `lines` begins with ` `, `-`, `+` or `\`, and has no newline. */
 interface Hunk {
   readonly oldStart: number;
   readonly oldLines: number;
@@ -117,7 +117,7 @@ export function unifiedDiff(input: DiffInput): TextDiff {
   return { kind: "text", patch: [...headerLines(input, hunks.length > 0), ...hunks.flatMap(hunkLines), ""].join("\n") };
 }
 
-/** True if a content has a NUL among its first bytes. Git regards such a content as binary, too. */
+/** Returns true if a content has a NUL among its first 8,000 bytes. Git regards such a content as binary, too. */
 export function isBinary(content: Uint8Array): boolean {
   return content.subarray(0, SNIFFED_BYTES).includes(0);
 }
@@ -166,7 +166,10 @@ function hunksOf(before: string, after: string, input: DiffInput): Hunk[] | unde
   return groupsOf(regionsOf(window, budget), context).map((group) => toHunk(window, group, context));
 }
 
-/** Splits only the compared part into lines, so that a large file with few differences is processed fast. */
+/**
+ * Returns the part of both contents that is compared; `undefined` if this part has too many lines. Only this part is
+ * split into lines, so that a large file with few differences is processed fast.
+ */
 function windowOf(before: string, after: string, context: number): Window | undefined {
   const head = commonHead(before, after);
   const tail = commonTail(before, after, head);
@@ -183,7 +186,7 @@ function windowOf(before: string, after: string, context: number): Window | unde
   };
 }
 
-/** Returns the length of the equal whole lines at the beginning, in UTF-16 units. */
+/** Returns the length, in UTF-16 code units, of the equal whole lines at the beginning of both contents. */
 function commonHead(before: string, after: string): number {
   const most = Math.min(before.length, after.length);
   let at = 0;
@@ -202,7 +205,7 @@ function commonTail(before: string, after: string, head: number): number {
   while (length < most) {
     const unit = before.charCodeAt(before.length - 1 - length);
     if (unit !== after.charCodeAt(after.length - 1 - length)) break;
-    // A line begins after each newline that both sides share.
+    // The text after this shared newline consists of whole lines.
     if (unit === NEWLINE) tail = length;
     length += 1;
   }
@@ -245,13 +248,16 @@ function regionsOf({ old, now }: Window, budget: DiffBudget): Region[] {
   return regions;
 }
 
-/** The number of edits for which a diff is searched without leaving out the lines that only one side has. */
+/**
+ * The maximum number of edits of a search over all lines. If there are more edits, the lines that only one side has are
+ * left out of the search.
+ */
 const FEW_EDITS = 50;
 
 /**
- * Returns the lines that the shortest diff keeps, each as a pair of line numbers from 0 (old side, new side), ascending.
- * Equal lines have equal numbers. If the search would take too long, or too many lines are compared, only the equal lines
- * at the beginnings and the ends are kept, and the budget is coarse from then on.
+ * Returns the lines that the shortest diff keeps, each as a pair of line numbers from 0 (old side, new side),
+ * ascending. Equal lines have equal numbers. If the search would take too long, or too many lines are compared, only
+ * the equal lines at the beginnings and the ends are kept, and the budget is marked as coarse.
  */
 export function keptLines(old: Int32Array, now: Int32Array, budget: DiffBudget): (readonly [number, number])[] {
   const middle = middleOf(old, now);
@@ -263,7 +269,7 @@ export function keptLines(old: Int32Array, now: Int32Array, budget: DiffBudget):
   return pairs;
 }
 
-/** Like `pairsWithin`, but returns `undefined` if there are more than a few edits. Costs no budget. */
+/** Like `pairsWithin`, but returns `undefined` if there are more than `FEW_EDITS` edits. Spends nothing of a budget. */
 function pairsOfFew(
   old: Int32Array,
   now: Int32Array,
@@ -285,9 +291,9 @@ function middleOf(old: ArrayLike<unknown>, now: ArrayLike<unknown>): Region {
 }
 
 /**
- * Returns the lines in the middle that the shortest diff keeps, each as a pair of line numbers (old side, new side).
- * Returns none if the search would take too long. Lines that the other side does not have are left out of the search,
- * as in git's xdiff.
+ * Returns the lines within a region that the shortest diff keeps, each as a pair of line numbers (old side, new side).
+ * Returns an empty list if the search would take too long. Lines that the other side does not have are left out of the
+ * search, as in git's xdiff.
  */
 function pairsWithin<Line>(
   old: readonly Line[],
@@ -316,7 +322,7 @@ interface Part {
   readonly count: number;
 }
 
-/** Returns the kept lines of a diff, each as the pair that `pairOf` makes of its places on both sides. */
+/** Returns a pair for each kept line of a diff. `pairOf` makes the pair from the line's indexes on both sides. */
 function pairsOfParts(
   parts: readonly Part[],
   pairOf: (oldAt: number, newAt: number) => readonly [number, number],
@@ -352,7 +358,7 @@ function searchable<Line>(
   return { numbers, at: found };
 }
 
-/** Groups the regions whose context would touch or overlap. */
+/** Groups the regions whose lines of context would touch or overlap. */
 function groupsOf(regions: readonly Region[], context: number): Region[][] {
   const groups: Region[][] = [];
   for (const region of regions) {
@@ -389,7 +395,7 @@ function marked(mark: string, lines: readonly string[]): string[] {
 }
 
 function hunkLines(hunk: Hunk): string[] {
-  // An empty range has the number of the line before it.
+  // In a patch, an empty range has the number of the line before it.
   const oldStart = hunk.oldLines === 0 ? hunk.oldStart - 1 : hunk.oldStart;
   const newStart = hunk.newLines === 0 ? hunk.newStart - 1 : hunk.newStart;
   return [`@@ -${oldStart},${hunk.oldLines} +${newStart},${hunk.newLines} @@`, ...hunk.lines];
