@@ -6,7 +6,10 @@ const BYTES = 1;
 const STOPPED = 2;
 
 interface Limits {
-  /** The number of contents whose search is given up because it takes too long, after which the whole search ends. */
+  /**
+   * The maximum number of contents whose search is given up because it takes too long. Once this number is reached, the
+   * whole search ends.
+   */
   readonly slow: number;
   /** The maximum memory of the lines that are held at once, in bytes. It must be below 2 GiB. */
   readonly bytes: number;

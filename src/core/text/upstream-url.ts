@@ -12,6 +12,6 @@ export function upstreamUrl(text: string): string {
     return `${url.protocol}//${url.host}${url.pathname.replace(/\/+$/, "")}`;
   }
   throw new ChronicleError("USAGE", "this is not the address of an origin", {
-    hint: "it is http(s)://HOST:PORT, ws(s)://HOST:PORT, or unix:/PATH; give a token separately",
+    hint: "give the address as http(s)://HOST:PORT, ws(s)://HOST:PORT, or unix:/PATH; give a token separately",
   });
 }

@@ -14,8 +14,9 @@ export interface NameRules {
  * above the given paths are compared, too. Paths beneath colliding folders are not listed, because they no longer
  * collide once the folders have different names.
  *
- * File systems use their own tables to fold letters. This function folds everything that Unicode's full case mappings
- * make equal (also `ß` and `ss`), because a false collision is better than an overwritten file.
+ * File systems use their own tables to fold the case of letters. This function folds all letters that Unicode's full
+ * case mappings make equal (also `ß` and `ss`). It may find false collisions, but a false collision is better than an
+ * overwritten file.
  */
 export function findCollisions(paths: Iterable<WorkspacePath>, rules: NameRules): WorkspacePath[][] {
   const seen = new Set<WorkspacePath>();
@@ -43,8 +44,8 @@ export function isOneName(a: string, b: string, rules: NameRules): boolean {
 function foldName(name: string, { caseInsensitive = false, normalise = false }: NameRules): string {
   const composed = normalise ? name.normalize("NFD") : name;
   if (!caseInsensitive) return composed;
-  // Upper case comes first, because it unites letters that lower case keeps apart (`ſ` and `s`). Lower case then unites
-  // the Kelvin sign and `k`.
+  // Converts to upper case first, because upper case makes some letters equal that lower case keeps different (`ſ` and
+  // `s`). Lower case then makes the Kelvin sign and `k` equal.
   const folded = composed.toUpperCase().toLowerCase();
   return normalise ? folded.normalize("NFD") : folded;
 }

@@ -5,10 +5,11 @@ import { compareNames } from "../values/path.ts";
 
 /**
  * The RFC 6962 tree of one folder, with all its nodes. If children are replaced, only the nodes above them are computed
- * again. If a child is added or removed, the nodes above all later children are computed again, too. Immutable.
+ * again. If a child is added or removed, the nodes above all later children are computed again, too. An instance never
+ * changes.
  *
  * Level 0 has the leaves. A node of the next level is the hash of two nodes. The last node of a level with an odd
- * number of nodes is passed up unchanged. The result is the tree of `folderHash`.
+ * number of nodes is copied to the next level. The root is equal to the result of `folderHash`.
  */
 export class FolderLeaves {
   readonly #names: readonly string[];
@@ -46,7 +47,10 @@ export class FolderLeaves {
     return this.#names[at] === child.name && this.#levels[0]?.[at] === childLeaf(child);
   }
 
-  /** Returns the tree of the folder after changes of some children, by their names. `undefined` removes a child. */
+  /**
+   * Returns the tree of the folder after some children have changed. `changes` maps names to the new children;
+   * `undefined` removes a child.
+   */
   with(changes: ReadonlyMap<string, TreeChild | undefined>): FolderLeaves {
     const names = [...this.#names];
     const leaves = [...(this.#levels[0] ?? [])];
@@ -64,7 +68,7 @@ export class FolderLeaves {
     }
     if (moved === Number.POSITIVE_INFINITY)
       return new FolderLeaves(names, updatedLevels(leaves, this.#levels, replaced));
-    // A child that is added or removed shifts everything after it.
+    // A child that is added or removed shifts all children after it.
     const from = replaced.reduce((least, at) => Math.min(least, at), moved);
     return new FolderLeaves(names, levelsOf(leaves, this.#levels, from));
   }
@@ -94,7 +98,7 @@ function levelsOf(leaves: readonly Hash[], before: readonly (readonly Hash[])[],
   while (level.length > 1) {
     same = Math.floor(same / 2);
     const next = (before[levels.length] ?? []).slice(0, same);
-    // The nodes above leaf `from` are also computed again, because a node that had one child may now have two.
+    // Also computes the nodes above leaf `from`, because a node that had one child may now have two.
     for (let at = next.length; at < Math.ceil(level.length / 2); at += 1) next.push(parent(level, at));
     levels.push(next);
     level = next;
@@ -102,7 +106,10 @@ function levelsOf(leaves: readonly Hash[], before: readonly (readonly Hash[])[],
   return levels;
 }
 
-/** Recomputes the nodes above some leaves. The number of leaves is unchanged. */
+/**
+ * Computes the levels above these leaves again, of which only those at the indexes `places` have changed. The number of
+ * leaves must be unchanged.
+ */
 function updatedLevels(
   leaves: readonly Hash[],
   before: readonly (readonly Hash[])[],

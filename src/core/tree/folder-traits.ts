@@ -3,12 +3,12 @@ import type { NameRules } from "./find-collisions.ts";
 import { isUtf8Path, nameOf } from "../values/path.ts";
 
 /**
- * The traits of a folder's file system, which determine what the folder can hold. Capture, apply, sync and status all
- * use this description. Properties that the folder cannot hold never count as changes. They are not compared with the
- * record, not sent to others, and not restored.
+ * The traits of a folder's file system, which determine what the folder can hold. Properties of files that the folder
+ * cannot hold never count as changes. Captures, restores, syncs and `status` do not compare such properties with the
+ * record, send them to other copies, or restore them.
  */
 export interface FolderTraits {
-  /** The kind of the file system, by the system's name, such as `ext4`, `exfat` or `fuseblk`. */
+  /** The operating system's name for the kind of the file system, such as `ext4`, `exfat` or `fuseblk`. */
   readonly fileSystem: string;
   /**
    * The source of the traits. `known`: all file systems of this kind have them. `probed`: they were tested in the
@@ -19,15 +19,15 @@ export interface FolderTraits {
   readonly modes: boolean;
   readonly symlinks: boolean;
   readonly hardLinks: boolean;
-  /** True if the change time (ctime) moves with every change and cannot be set back. */
+  /** True if every change of a file sets its change time (ctime), and no program can set the ctime back. */
   readonly ctime: boolean;
   /** The resolution of modification times, in ns. */
   readonly timeStepNs: number;
   /** The rules that determine which names are the same name in the folder. */
   readonly names: NameRules;
   /**
-   * Characters that no name in the folder can have. If there are any, names cannot have control characters either. `""`
-   * if all characters are possible.
+   * The characters that no name in the folder can have; `""` if names can have all characters. If the text is not
+   * empty, names cannot have control characters either.
    */
   readonly refusedCharacters: string;
   /** True if names may have bytes that are not UTF-8. */
@@ -63,8 +63,8 @@ const MOST_READ_BYTES = 32 * 1024 * 1024;
 const MOST_READ_ENTRIES = 10_000;
 
 /**
- * Returns true if every file of a folder is read again at each scan. Reading every file is unnecessary if ctime reveals
- * changes, and would take too long in a folder above the limits.
+ * Returns true if each scan of a folder reads every file again. Reading every file is unnecessary if the ctime reveals
+ * changes. It would take too long in a folder above the limits.
  */
 export function readsAll(
   { ctime }: Pick<FolderTraits, "ctime">,
@@ -74,7 +74,7 @@ export function readsAll(
 }
 
 /**
- * Kinds of file systems that are on another machine, or are shared with another machine, by their names in
+ * The kinds of file systems that are on another machine, or are shared with another machine. Their names are those in
  * /proc/self/mountinfo. The watcher is not notified of changes that other machines make. FUSE file systems that are not
  * in `OWN_FUSE` are regarded as shared (sshfs, shared folders of a virtual machine, the mounts of containers).
  */
@@ -84,7 +84,7 @@ const SHARED = new Set(
     "vboxsf prl_fs vmhgfs drvfs fakeowner"
   ).split(" "),
 );
-/** FUSE file systems whose files are on a disk of this machine. */
+/** The FUSE file systems whose files are on a disk of this machine. */
 const OWN_FUSE = new Set(["fuse.fuse-overlayfs", "fuse.gocryptfs", "fuse.encfs", "fuse.ntfs-3g", "fuse.exfat"]);
 
 /** Returns true for a file system that other machines can change. A watcher does not report their changes. */
@@ -98,8 +98,8 @@ export function foldsNames({ names }: Pick<FolderTraits, "names">): boolean {
 
 /**
  * Converts an entry that was found on disk to the entry that is compared with the record. If the disk stores no modes,
- * the result has the recorded mode of the path. If no entry of the same kind is recorded, the result has the usual
- * mode.
+ * the result has the recorded mode of the path. If the path has no recorded entry of the same kind, the result has the
+ * usual mode.
  */
 export function heldEntry(
   { modes }: Pick<FolderTraits, "modes">,
@@ -113,8 +113,8 @@ export function heldEntry(
 }
 
 /**
- * Returns the reason why a folder cannot hold an entry, for people; `undefined` if it can. Checks the kind and the last
- * name of the path.
+ * Returns the reason why a folder cannot hold an entry, as text for people; `undefined` if the folder can hold the
+ * entry. Checks the kind of the entry and the last name of its path.
  */
 export function whyNotHeld(traits: FolderTraits, { path, kind }: Pick<Entry, "path" | "kind">): string | undefined {
   if (kind === "symlink" && !traits.symlinks) return `${fileSystemOf(traits)} has no symbolic links`;
@@ -131,7 +131,7 @@ export function whyNotHeldAt(traits: FolderTraits, entry: Pick<Entry, "path" | "
   return whyNotHeld(traits, entry);
 }
 
-/** Characters that some file systems do not allow in names, besides control characters. */
+/** The characters that some file systems do not allow in names, besides control characters. */
 export const REFUSED_SOMEWHERE = '"*:<>?\\|';
 
 /** Returns true for an entry that some file systems cannot hold. */
@@ -140,7 +140,7 @@ export function mayNotBeHeld({ path, kind }: Pick<Entry, "path" | "kind">): bool
   return [...path].some((one) => one < " " || REFUSED_SOMEWHERE.includes(one));
 }
 
-/** Returns true if the folder can hold every name and every link. A single path then needs no check. */
+/** Returns true if the folder can hold every name and every symbolic link. Paths then need no single checks. */
 export function holdsAllEntries(traits: FolderTraits): boolean {
   return traits.symlinks && holdsAllNames(traits);
 }
@@ -152,7 +152,7 @@ function holdsAllNames({ refusedCharacters, anyBytes }: FolderTraits): boolean {
 function whyNoName(traits: FolderTraits, name: string): string | undefined {
   if (holdsAllNames(traits)) return undefined;
   const { refusedCharacters, anyBytes } = traits;
-  if (!anyBytes && !isUtf8Path(name)) return `${fileSystemOf(traits)} has no names that are not UTF-8`;
+  if (!anyBytes && !isUtf8Path(name)) return `${fileSystemOf(traits)} stores only names that are UTF-8`;
   const found = [...name].find((one) => refusedCharacters.includes(one) || (one < " " && refusedCharacters !== ""));
   if (found === undefined) return undefined;
   return `${fileSystemOf(traits)} has no names with ${JSON.stringify(found)}`;
@@ -162,7 +162,7 @@ function fileSystemOf({ fileSystem }: FolderTraits): string {
   return fileSystem === "" ? "the file system" : `this file system (${fileSystem})`;
 }
 
-/** Lists what a folder cannot hold or report, for people. */
+/** Returns a list of what a folder cannot hold or report, as text for people. */
 export function lackedBy(traits: FolderTraits): string[] {
   const { modes, symlinks, hardLinks, ctime, names, refusedCharacters, anyBytes, timeStepNs } = traits;
   return [

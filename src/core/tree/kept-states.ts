@@ -15,8 +15,8 @@ export interface KeptStates {
 }
 
 /**
- * Merges prunings. The result keeps each state that at least one of them keeps. `undefined` stands for no pruning,
- * which keeps everything, and so does an empty list.
+ * Merges prunings. The result keeps each state that at least one of the prunings keeps. `undefined`, as an argument and
+ * as the result, means that every state is kept. For an empty list, returns `undefined`.
  */
 export function keptByAny(all: readonly (KeptStates | undefined)[]): KeptStates | undefined {
   const prunings = all.filter((one) => one !== undefined);
@@ -38,8 +38,8 @@ export function keepsState(pruning: KeptStates | undefined, state: number): bool
 }
 
 /**
- * Returns true if a kept state needs a value that was in force from event `since` on. `until` is the event that
- * replaced the value; `undefined` if the value is still in force.
+ * Returns true if a kept state needs a value that event `since` set. `until` is the event that replaced the value;
+ * `undefined` if the value is still current.
  */
 export function keepsSpan(pruning: KeptStates | undefined, since: number, until: number | undefined): boolean {
   if (pruning === undefined || until === undefined || until > pruning.floorSeq) return true;
@@ -64,8 +64,8 @@ interface InForce<T> {
 }
 
 /**
- * Calls `need` for each content that a kept state needs, as soon as the need is known. Keeps at most one content of
- * each record in memory.
+ * Finds the contents that the kept states need. Calls `need` for each such content as soon as the need is known. Holds
+ * at most one content of each record in memory.
  */
 export class NeededContents<T> {
   readonly #pruning: KeptStates | undefined;
@@ -77,7 +77,10 @@ export class NeededContents<T> {
     this.#need = need;
   }
 
-  /** Sets the content of a record from event `seq` on; `undefined` if it has none. The seqs must not decrease. */
+  /**
+   * Notes the content that a record has from event `seq` on; `undefined` if the record has no content then. The seqs of
+   * successive calls must not decrease.
+   */
   set(recordId: string, seq: number, content: T | undefined): void {
     if (this.#pruning === undefined || seq > this.#pruning.floorSeq) {
       this.#reachFloor();
@@ -90,7 +93,7 @@ export class NeededContents<T> {
     else this.#inForce.set(recordId, { since: seq, content });
   }
 
-  /** Must be called at the end of the history. Calls `need` for the contents in force. */
+  /** Must be called at the end of the history. Calls `need` for the contents that are current at the end. */
   finish(): void {
     this.#reachFloor();
   }

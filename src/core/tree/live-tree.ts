@@ -4,12 +4,12 @@ import { folderHash, workspaceRoot, type TreeChild } from "./merkle.ts";
 import { compareNames, parentOf, pathInRoot, ROOT, type WorkspacePath } from "../values/path.ts";
 
 /**
- * A path in the tree. A folder whose entry is removed keeps its children. These children count again once the folder
- * has an entry.
+ * A path in the tree. If the entry of a folder is removed, the node keeps its children. They do not count for the root
+ * until the folder has an entry again.
  */
 interface Node {
   entry: Pick<Entry, "kind" | "mode" | "hash"> | undefined;
-  /** The iteration of `entry`; 0 if unknown. */
+  /** The number of the iteration of `entry`; 0 if unknown. */
   iteration: number;
   children: Map<string, Node> | undefined;
   /** The folder's hash; `undefined` if something beneath it has changed. */
@@ -21,9 +21,9 @@ function newNode(): Node {
 }
 
 /**
- * The present state of a workspace as a tree that knows its Merkle root. After a change, only the folders on the
- * changed path are hashed again, and only when the root is requested. The tree knows how many iterations each path has,
- * but no earlier states.
+ * The present state of a workspace, as a tree that computes the Merkle root. After a change, only the folders on the
+ * changed path are hashed again, and only when the root is requested. The tree knows the number of the last iteration
+ * of each path, but no earlier states.
  */
 export class LiveTree {
   readonly #root = newNode();
@@ -84,8 +84,8 @@ export class LiveTree {
   }
 
   /**
-   * Computes the hashes of the changed folders. Yields after about every `step` names, so that other work can run. At
-   * the end, the root is known, unless a path was set while the generator ran.
+   * Computes the hashes of the changed folders. Yields each time after about `step` names, so that the caller can do
+   * other work in between. When the generator ends, the root is known, unless a path was set in the meantime.
    */
   *computing(step: number): Generator<void, void> {
     let left = step;
@@ -137,7 +137,7 @@ function hashOf(folder: Node): Hash {
   const children: TreeChild[] = [];
   for (const [name, node] of folder.children ?? []) {
     const { entry } = node;
-    // Further tracked roots are not children of the first one.
+    // Names with a NUL are further tracked roots. They are not children of the first root.
     if (entry === undefined || name.startsWith("\0")) continue;
     children.push({ name, kind: entry.kind, mode: entry.mode, hash: entry.hash ?? hashOf(node) });
   }

@@ -4,7 +4,7 @@ import { sameEntry, type Entry } from "../values/entry.ts";
 /**
  * Three-way merge of texts by lines, as `diff3` does it (Khanna, Kunal, Pierce: A Formal Investigation of Diff3, 2007).
  * A change of only one side is applied. Different changes of both sides to the same or adjacent lines are a conflict.
- * Lines keep their ends, so that CRLF and a missing last newline are preserved exactly.
+ * Line breaks are parts of the lines, so that CRLF and a missing last newline are preserved exactly.
  */
 
 /** The maximum length of a content that is merged, in bytes. */
@@ -12,8 +12,8 @@ export const MAX_MERGE_BYTES = 8 * 1024 ** 2;
 
 /**
  * The maximum number of added and removed lines for which the shortest difference is searched. The time of the search
- * grows with the square of this number, to a quarter of a second at the limit. Above the limit, everything between the
- * first and the last difference is one edit.
+ * grows with the square of this number. At the limit, the search takes a quarter of a second. Above the limit,
+ * everything between the first and the last difference is one edit.
  */
 const MAX_EDITS = 2000;
 
@@ -29,7 +29,9 @@ interface MergedText {
   readonly conflicts: number;
 }
 
-/** Merges the texts. Returns `undefined` if one of them is not text (not UTF-8, or with a NUL) or is too large. */
+/**
+ * Merges the texts. Returns `undefined` if one of the contents is too large or is not text (not UTF-8, or with a NUL).
+ */
 export function mergeText({ base, ours, theirs }: TextSides, prefer: "ours" | "theirs"): MergedText | undefined {
   const lines = [base, ours, theirs].map(linesOf);
   const [old, left, right] = lines;
@@ -60,7 +62,7 @@ export function mergeText({ base, ours, theirs }: TextSides, prefer: "ours" | "t
   return { content: Buffer.from(merged.join("")), conflicts };
 }
 
-/** Replaces lines `start` to `end` (exclusive, counted from 0) of the base by `lines`. */
+/** An edit of the base: `lines` replace the lines from index `start` to index `end` (exclusive). */
 export interface Edit {
   readonly start: number;
   readonly end: number;
@@ -107,8 +109,8 @@ function append(to: string[], lines: readonly string[]): void {
 }
 
 /**
- * Returns the edits that lead from the base to the side, in order. Between two edits, at least one line is kept. Above
- * the limit of the search (`MAX_EDITS`), returns one edit.
+ * Returns the edits that turn the base into the side, in order. Between two edits, at least one line is kept. Above the
+ * limit of the search (`MAX_EDITS`), returns one edit.
  */
 function editsOf(base: readonly string[], side: readonly string[]): readonly Edit[] {
   const edits = singleEdits(base, side);
@@ -139,7 +141,10 @@ export function singleEdits(base: readonly string[], side: readonly string[]): r
   return edits;
 }
 
-/** Returns the lines between the first and the last difference: of the base from `head` on, and of the side. */
+/**
+ * Returns the lines between the first and the last difference: `old` from the base, and `fresh` from the side. `head`
+ * is the number of equal lines before them.
+ */
 function differing(base: readonly string[], side: readonly string[]) {
   const shorter = Math.min(base.length, side.length);
   let head = 0;
@@ -151,7 +156,7 @@ function differing(base: readonly string[], side: readonly string[]) {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Returns the lines with their ends; `undefined` if the bytes are not text that can be merged. */
+/** Returns the lines with their line breaks; `undefined` if the bytes are not text, or are too large to be merged. */
 export function linesOf(bytes: Uint8Array): readonly string[] | undefined {
   if (bytes.length > MAX_MERGE_BYTES || bytes.includes(0)) return undefined;
   try {
@@ -167,17 +172,18 @@ export function linesOf(bytes: Uint8Array): readonly string[] | undefined {
  * - `binary`: a content cannot be merged, because it is not text or is too large.
  * - `mode`: both sides changed the mode differently.
  * - `kind`: a side changed the kind.
- * - `deleted`: our side deleted the path, which the other side changed. In the mode `two-way-resolved` of a sync, our
- *   side is alpha.
- * - `edited`: our side changed the path, which the other side deleted.
+ * - `deleted`: our side deleted the path, and the other side changed it. In the mode `two-way-resolved` of a sync:
+ *   alpha deleted the path, and beta changed it.
+ * - `edited`: our side changed the path, and the other side deleted it.
  * - `created`: both sides made the path, with different states.
  * - `folder`: the path is a file or link, but a path beneath it is needed (see `reconcileTrees`).
  */
 export type ConflictReason = "content" | "binary" | "mode" | "kind" | "deleted" | "edited" | "created" | "folder";
 
 /**
- * Three states of one path. For an undo: the state that the work left, the present state, and the state before the
- * work. For a sync: the state on which both sides last agreed, the local state, and the remote state.
+ * Three states of one path: `base`, `ours` and `theirs`. For an undo, these are the state right after the work, the
+ * present state, and the state before the work. For a sync, these are the state on which both sides last agreed, the
+ * local state, and the remote state.
  */
 export interface EntrySides {
   readonly base: Entry | undefined;
@@ -188,7 +194,7 @@ export interface EntrySides {
 /** The side that wins if both changed the same property differently. */
 export type Preferred = "ours" | "theirs";
 
-/** Either the merged state, or the contents that still have to be merged and the mode of the merged file. */
+/** Either the merged state (`entry`), or the contents that still have to be merged and the mode of the merged file. */
 type EntryMerge =
   | { readonly entry: Entry | undefined; readonly conflict?: ConflictReason }
   | { readonly contents: EntrySides & AllThree; readonly mode: number; readonly conflict?: "mode" };

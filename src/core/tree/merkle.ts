@@ -11,10 +11,10 @@ import { compareNames, isWithin, nameOf, pathToBytes, ROOT, splitRoot, type Work
  *     inner       = SHA-256( 0x01 ‖ left ‖ right )
  *     folder      = the tree over its children's leaves, sorted by name bytes; no children: SHA-256 of no bytes
  *
- * The hash in a leaf is that of the content (file), of the target (symlink) or of the folder (dir). The root of a
- * workspace with one tracked root is the hash of that root's folder. With further tracked roots, the root is the hash
- * of a virtual folder. Its children are the tracked roots, with kind dir, mode 0, and the root id as the name. The
- * first root has the empty name.
+ * The 32-byte hash in a leaf is the hash of the content (file), of the target (symlink) or of the folder (dir). The
+ * Merkle root of a workspace with one tracked root is the hash of that root's folder. With further tracked roots, the
+ * Merkle root is the hash of a virtual folder. The children of this folder are the tracked roots, with kind dir, mode
+ * 0, and the root id as the name. The first tracked root has the empty name.
  */
 
 /** One child of a folder. `hash` is the SHA-256 of the content or of the link target, or the folder hash. */
@@ -77,7 +77,7 @@ function checkMode(kind: EntryKind, mode: number, path: string): void {
 
 /**
  * Returns the hash of a folder from its children, which must be sorted by name bytes (`compareNames`). Throws
- * `INTEGRITY_VIOLATION` if they are out of order, if a name occurs twice, or if a mode is impossible.
+ * `INTEGRITY_VIOLATION` if the children are out of order, if a name occurs twice, or if a mode is impossible.
  */
 export function folderHash(children: readonly TreeChild[]): Hash {
   const range = new CompactRange();
@@ -96,7 +96,10 @@ export interface RootFolder {
   readonly hash: Hash;
 }
 
-/** Returns the root of a workspace. `first` is the folder hash of its first root; `further` may be in any order. */
+/**
+ * Returns the Merkle root of a workspace. `first` is the folder hash of the first tracked root. `further` may be in any
+ * order.
+ */
 export function workspaceRoot(first: Hash, further: readonly RootFolder[] = []): Hash {
   if (further.length === 0) return first;
   const roots = [{ id: "", hash: first }, ...further].toSorted((a, b) => compareNames(a.id, b.id));
@@ -114,9 +117,9 @@ export interface ManifestRoot {
 
 /**
  * Computes the Merkle root of all entries of a workspace, and the hash of every folder. `entries` must be in
- * `comparePaths` order, with each folder directly before its contents. In this order, further roots come first. The
- * roots themselves have no entries. `furtherRoots` has the ids of further tracked roots, including roots without
- * entries.
+ * `comparePaths` order, with each folder directly before its contents. In this order, the entries of further tracked
+ * roots come before those of the first root. The folders of the roots have no entries. `furtherRoots` has the ids of
+ * further tracked roots, including roots without entries.
  *
  * Throws `INTEGRITY_VIOLATION` for a wrong order, a path that occurs twice, a path whose folder has no entry, an
  * impossible mode, and a missing hash.
@@ -136,8 +139,8 @@ interface OpenFolder {
 }
 
 /**
- * Computes the result of `manifestRoot` entry by entry. The memory that it uses grows only with the depth of the tree.
- * `onFolder` receives the hash of each folder after the last entry beneath the folder.
+ * Computes the root of `manifestRoot` from entries that are added one by one. Its memory use grows only with the depth
+ * of the tree. `onFolder` receives the hash of each folder once all entries beneath the folder have been added.
  */
 export class ManifestHasher {
   readonly #onFolder: (path: WorkspacePath, hash: Hash) => void;
@@ -172,8 +175,8 @@ export class ManifestHasher {
   }
 
   /**
-   * Returns the workspace's root. Must be called after the last entry. `furtherRoots` has the ids of further tracked
-   * roots, including roots without entries.
+   * Returns the workspace's Merkle root. Must be called after the last entry. `furtherRoots` has the ids of further
+   * tracked roots, including roots without entries.
    */
   finish(furtherRoots: readonly string[] = []): Hash {
     this.#closeTo(0);
@@ -190,7 +193,7 @@ export class ManifestHasher {
     const { root, path: inside } = splitRoot(path);
     const id = root ?? "";
     if (inside === ROOT) damaged("a root has an entry");
-    // The first root sorts last, because its paths have no mark.
+    // The paths of the first root come last, because only paths of further roots begin with a NUL, which sorts first.
     const late =
       this.#rootId !== undefined && (this.#rootId === "" || (id !== "" && compareNames(this.#rootId, id) >= 0));
     if (late) damaged(`${JSON.stringify(path)} is out of order`);

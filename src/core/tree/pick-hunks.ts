@@ -1,44 +1,55 @@
 import { type Edit, linesOf, singleEdits } from "./merge-text.ts";
 
-/** Lines of a file, counted from 1. Both are included. */
+/** The lines from `from` to `to` (inclusive) of a file, counted from 1. */
 export interface LineRange {
   readonly from: number;
   readonly to: number;
 }
 
-/** Lines by which hunks are picked. */
+/** The lines that select hunks. */
 export interface PickedRange extends LineRange {
-  /** True if only the hunk is meant whose lines are exactly these. Default: each hunk at one of these lines. */
+  /**
+   * True to pick only a hunk whose lines are exactly these lines. Default: each hunk with at least one of these lines
+   * is picked.
+   */
   readonly isWhole?: boolean;
 }
 
 export interface Sides {
   readonly present: Uint8Array;
-  /** The content without the work, as far as the work merges with later edits. */
+  /** The content after an undo of the work. Hunks whose undo does not merge with later edits stay. */
   readonly kept: Uint8Array;
-  /** The content that the undo of the work wants, also where it does not merge. The object `kept` if all merges. */
+  /**
+   * The content after an undo of all hunks. Where the undo does not merge with later edits, the undo prevails. The same
+   * object as `kept` if all hunks merge.
+   */
   readonly wanted: Uint8Array;
 }
 
 export interface PickedHunks {
-  /** The present content with the hunks at these lines undone, except those that do not merge. */
+  /** The present content after an undo of the picked hunks, except the hunks that do not merge with later edits. */
   readonly content: Buffer;
-  /** The content with the hunks undone that do not merge, too. `undefined` if all hunks at these lines merge. */
+  /**
+   * The present content after an undo of all picked hunks, including those that do not merge. Omitted if all picked
+   * hunks merge.
+   */
   readonly wanted?: Buffer;
-  /** The lines of all hunks, in the present content. For a deletion, the lines at both sides of its gap. */
+  /** The lines of all hunks, in the present content. For a deletion, the lines before and after the deleted lines. */
   readonly all: readonly LineRange[];
-  /** The first of the given lines at which there is no hunk. */
+  /** The first of the given ranges that picks no hunk; `undefined` if each range picks a hunk. */
   readonly missed: LineRange | undefined;
 }
 
-/** The reason why there are no single hunks: see `pickHunks`. */
+/** The reason why single hunks cannot be undone (see `pickHunks`). */
 export type NoHunks = "not-text" | "many-lines";
 
 /**
- * Undoes only those hunks of some work that lie at the given lines of the present content. A hunk of which one line is
- * among them is undone whole. A deletion has no lines: it is undone if a line at either side of its gap is among them.
- * Returns `not-text` if a content is not text or is too large, and `many-lines` if so many lines have changed that single
- * hunks cannot be told apart (see `singleEdits`).
+ * Undoes only those hunks of some work that the given lines of the present content pick. If one line of a hunk is
+ * given, the whole hunk is undone. A hunk that only deleted lines has no lines of its own. It is undone if the line
+ * before or after the deleted lines is given.
+ *
+ * Returns `not-text` if a content is not text or is too large. Returns `many-lines` if too many lines have changed to
+ * find single hunks (see `singleEdits`).
  */
 export function pickHunks(sides: Sides, ranges: readonly PickedRange[]): PickedHunks | NoHunks {
   const found = editsOf(sides);
@@ -55,7 +66,7 @@ export function pickHunks(sides: Sides, ranges: readonly PickedRange[]): PickedH
   };
 }
 
-/** A hunk of some work, as its undo changes the present content. */
+/** A hunk of some work. Its lines and its patch describe what an undo of the hunk changes in the present content. */
 export interface Hunk extends LineRange {
   /** The lines of the hunk as a unified diff, with its `@@` line. */
   readonly patch: string;
@@ -63,7 +74,10 @@ export interface Hunk extends LineRange {
   readonly merges: boolean;
 }
 
-/** Returns all hunks of some work, in the order of the present content. Returns the same reasons as `pickHunks`. */
+/**
+ * Returns all hunks of some work, in the order of the present content. If single hunks cannot be found, returns the
+ * reason, as `pickHunks` does.
+ */
 export function hunksOf(sides: Sides): readonly Hunk[] | NoHunks {
   const found = editsOf(sides);
   if (typeof found === "string") return found;
@@ -98,7 +112,7 @@ function isAt(edit: Edit, range: PickedRange): boolean {
   return isPicked(linesAt(edit), range);
 }
 
-/** True if the range picks the hunk at these lines. */
+/** Returns true if the range picks the hunk at the lines `at`. */
 export function isPicked(at: LineRange, { from, to, isWhole }: PickedRange): boolean {
   return isWhole === true ? at.from === from && at.to === to : at.from <= to && from <= at.to;
 }
