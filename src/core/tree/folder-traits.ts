@@ -140,7 +140,7 @@ export function mayNotBeHeld({ path, kind }: Pick<Entry, "path" | "kind">): bool
   return [...path].some((one) => one < " " || REFUSED_SOMEWHERE.includes(one));
 }
 
-/** Returns true if the folder can hold every name and every symbolic link. Paths then need no single checks. */
+/** Returns true if the folder can hold every name and every symbolic link. Single paths then need no check. */
 export function holdsAllEntries(traits: FolderTraits): boolean {
   return traits.symlinks && holdsAllNames(traits);
 }

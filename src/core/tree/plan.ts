@@ -10,8 +10,8 @@ import { decodeUpstreamFields, encodeUpstreamFields, type UpstreamChange } from 
 /**
  * The plan of an operation: a list of changes. The intent keeps the plan as a blob, so that the operation can be
  * finished after a crash. The format is canonical JSON: `[{path | path_b64, root?, before, after}, …]`, sorted by path.
- * A state is `null` or `{kind, mode, size, mtime_ms, mtime_ns?, hash?}`. A change from another copy may also have
- * `cause`, `by`, `upstream`, `base` and `written`.
+ * A state is `null` or `{kind, mode, size, mtime_ms, mtime_ns?, hash?}`. A change that comes from another copy of the
+ * workspace may also have `cause`, `by`, `upstream`, `base` and `written`.
  */
 
 export function encodePlan(changes: readonly UpstreamChange[]): Buffer {
@@ -23,7 +23,7 @@ export function encodeChanges(changes: readonly UpstreamChange[]): Json {
   return sorted.map(encodeChange);
 }
 
-/** Encodes a change with its keys in canonical order. Long plans then need no sorting. */
+/** Encodes a change with its keys in canonical order, so that the keys of long plans need no sorting. */
 function encodeChange(change: UpstreamChange): Json {
   const { base, by, cause, upstream, written } = encodeUpstreamFields(change);
   const body: Record<string, Json> = { after: encodeState(change.after) };
@@ -45,7 +45,7 @@ export function decodePlan(bytes: Uint8Array): UpstreamChange[] {
   return decodeChanges(parseCanonical(Buffer.from(bytes).toString("utf8")));
 }
 
-/** Decodes the output of `encodeChanges`. Throws `LOG_DAMAGED` if it is invalid. */
+/** Decodes the output of `encodeChanges`. Throws `LOG_DAMAGED` for an invalid value. */
 export function decodeChanges(value: Json): UpstreamChange[] {
   if (!Array.isArray(value)) throw new ChronicleError("LOG_DAMAGED", "the plan of a restore is not a list");
   return value.map((item: Json) => {
@@ -56,7 +56,7 @@ export function decodeChanges(value: Json): UpstreamChange[] {
   });
 }
 
-/** Returns the change of one path between two states; `undefined` if they are equal. */
+/** Returns the change of one path between two states; `undefined` if the states are equal. */
 export function changeBetween(
   path: WorkspacePath,
   before: Entry | undefined,
@@ -70,8 +70,9 @@ export function invert(changes: readonly Change[]): Change[] {
 }
 
 /**
- * Combines the changes of two lists, of which `second` is the later one. Returns one change for each path, in path
- * order. Leaves out paths whose first and last states are equal. Neither list may have two changes of a path.
+ * Combines two lists of changes. The changes of `second` must come after those of `first`, and neither list may have
+ * two changes of the same path. Returns one change for each path, in path order. Leaves out paths whose state before
+ * `first` is equal to the state after `second`.
  */
 export function composeChanges(first: readonly Change[], second: readonly Change[]): Change[] {
   const composed = new Map<WorkspacePath, Change>(first.map((change) => [change.path, change]));

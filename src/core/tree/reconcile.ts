@@ -14,11 +14,11 @@ export type Side = "local" | "remote";
 /**
  * The changes that may be made automatically. Alpha is the preferred side, and beta is the other side.
  *
- * - `two-way-safe`: a change of only one side is applied to the other, texts are merged, and an edit beats a deletion.
- *   If none of these applies, there is a conflict, and both sides stay as they are until somebody decides.
+ * - `two-way-safe`: a change of only one side is applied to the other side, texts are merged, and an edit beats a
+ *   deletion. All other cases are conflicts. At a conflict, both sides stay as they are until somebody decides.
  * - `two-way-resolved`: as `two-way-safe`, but alpha wins every conflict, even if alpha deleted the path.
  * - `one-way-safe`: alpha's state is applied to beta if beta lacks the path or did not change it. Beta's own changes
- *   are not touched. If alpha has another state at a path that beta changed, there is a conflict.
+ *   are not touched. If beta changed a path, and alpha has another state there, there is a conflict.
  * - `one-way-replica`: beta is made equal to alpha.
  */
 export type ReconcileMode = "two-way-safe" | "two-way-resolved" | "one-way-safe" | "one-way-replica";
@@ -55,21 +55,23 @@ export interface Settled {
   /** The states that the local and the remote side are to have. */
   readonly local: Entry | undefined;
   readonly remote: Entry | undefined;
-  /** The base of the next reconciliation: the common state, or the old base if there is none. */
+  /**
+   * The base of the next reconciliation: the state that both sides will have, or the old base if the sides will differ.
+   */
   readonly base: Entry | undefined;
   /**
-   * States that will be overwritten, and whose contents would be lost: neither side nor the base will have them. The
-   * caller must keep them before it writes anything.
+   * The states that will be overwritten, and whose contents are then on neither side and not in the old base. The
+   * caller must keep these contents before it writes anything, because they would be lost otherwise.
    */
   readonly kept: readonly Entry[];
   /**
-   * The reason of a conflict. If the action is not `conflict`, alpha has won the conflict. Omitted if there is no
-   * conflict.
+   * The reason of a conflict; omitted if there is no conflict. If the reason is set but the action is not `conflict`,
+   * alpha has won the conflict.
    */
   readonly reason?: ConflictReason;
 }
 
-/** A pending merge of three files with different contents. `mergeContents` decides about it. */
+/** A pending merge of three files with different contents. `mergeContents` makes the decision. */
 export interface PendingMerge {
   readonly action: "merge";
   readonly contents: { readonly base: Entry; readonly local: Entry; readonly remote: Entry };
@@ -112,8 +114,8 @@ function actionOf(sides: PathSides, { local, remote }: Pick<PathSides, Side>, re
 }
 
 /**
- * Returns the states whose contents would be lost (see `Settled.kept`). Contents of the base are in the history
- * already.
+ * Returns the states whose contents would be lost (see `Settled.kept`). The content of the base is not among them,
+ * because it is in the history already.
  */
 function overwritten(sides: PathSides, { local, remote }: Pick<PathSides, Side>): Entry[] {
   const held = new Set([sides.base?.hash, local?.hash, remote?.hash]);
@@ -129,7 +131,7 @@ function overwritten(sides: PathSides, { local, remote }: Pick<PathSides, Side>)
 function oneWaySafe(sides: PathSides, alpha: Side): Settled {
   const [source, target] = [sides[alpha], sides[otherSide(alpha)]];
   if (target === undefined || sameEntry(target, sides.base)) return settle(sides, both(source));
-  // A path that alpha lacks, and that beta has made or changed itself, is left alone.
+  // A path that alpha lacks stays as it is if beta itself created or changed it.
   if (source === undefined) return settle(sides, sides);
   if (isOnlyMode(sides)) return settle(sides, both(source));
   return settle(sides, sides, disagreement(sides.base, source, target));
@@ -163,9 +165,9 @@ function twoWay(sides: PathSides, options: ReconcileOptions, alpha: Side): Decis
 }
 
 /**
- * Returns true if the sides differ only in permission bits, and either the path is a folder or no earlier state tells
- * which bits are right. People are not asked about such a difference, because two machines with different umasks would
- * cause it in every folder.
+ * Returns true if the sides differ only in permission bits, and either the path is a folder or there is no base that
+ * tells which bits are right. People are not asked about such a difference, because two machines with different umasks
+ * would cause it in every folder.
  */
 function isOnlyMode({ base, local, remote }: PathSides): boolean {
   if (local === undefined || remote === undefined) return false;
@@ -173,7 +175,10 @@ function isOnlyMode({ base, local, remote }: PathSides): boolean {
   return local.kind === "dir" || base === undefined;
 }
 
-/** Decides a conflict safely. An edit beats a deletion. Otherwise, both sides stay as they are. */
+/**
+ * Decides a conflict in the mode `two-way-safe`. If one side deleted the path, the state of the other side wins. In all
+ * other cases, both sides stay as they are.
+ */
 function unresolved(sides: PathSides, reason: ConflictReason): Settled {
   const { local, remote } = sides;
   if (local === undefined || remote === undefined) return settle(sides, both(local ?? remote));
@@ -186,17 +191,17 @@ function overruled(sides: PathSides, alpha: Side, entry: Entry | undefined, reas
   return settle(sides, both(entry), sides[alpha] === undefined ? "deleted" : reason);
 }
 
-/** The decision after the contents were read, and the merged content if it is new. */
+/** The decision after the contents were read, and the merged content. */
 export interface MergedContents {
   readonly decision: Settled;
-  /** The content for the decision's entries; `undefined` if the contents did not merge. */
+  /** The merged content, which both entries of the decision have; omitted if the contents did not merge. */
   readonly content?: Buffer;
 }
 
 /**
- * Merges the contents of a pending decision by lines. Returns the pending decision's `otherwise` if both sides changed
- * the same or adjacent lines. Also returns it, with the reason `binary`, if one of the contents is not text or is too
- * large to merge.
+ * Merges the contents of a pending merge by lines. If both sides changed the same or adjacent lines, returns
+ * `otherwise` as the decision. If a content is not text or is too large to merge, returns `otherwise` with the reason
+ * `binary`.
  */
 export function mergeContents(
   { contents, mode, otherwise }: PendingMerge,
@@ -213,8 +218,7 @@ export function mergeContents(
 }
 
 /**
- * All entries of two copies, and of the base on which the copies last agreed. Folders have entries, too. The order does
- * not matter.
+ * All entries of two copies, and of the base on which the copies last agreed, in any order. Folders have entries, too.
  */
 export interface Trees {
   readonly base: Iterable<Entry>;
@@ -231,7 +235,7 @@ export interface PathDecision {
 const SIDES: readonly Side[] = ["local", "remote"];
 
 /**
- * Decides about each path, in path order. Leaves out paths that need no action and no new base.
+ * Decides about each path, in path order. Leaves out paths that need neither an action nor a new base.
  *
  * Each path is first decided separately. Therefore, a rename is a deletion and a creation. If one side removed a
  * folder, the folder is removed, except for the paths in it that the other side changed.
@@ -273,14 +277,17 @@ function joined(trees: Trees): [WorkspacePath, PathSides][] {
   return [...paths].sort(([a], [b]) => comparePaths(a, b));
 }
 
-/** Returns the state that a side will have. A merge leaves files on both sides, whatever its outcome is. */
+/**
+ * Returns the state that a side will have. For a pending merge, returns the present file of the side, because both
+ * sides have a file after every outcome of the merge.
+ */
 function resultOf(decision: Decision, side: Side): Entry | undefined {
   return decision.action === "merge" ? decision.contents[side] : decision[side];
 }
 
 /**
- * Makes the trees consistent (see `reconcileTrees`). Goes backwards, so that the contents of a folder are handled
- * before the folder.
+ * Makes the trees consistent (see `reconcileTrees`). Goes through the items backwards, so that the paths in a folder
+ * are handled before the folder.
  */
 function makeWhole(items: Item[], options: ReconcileOptions): void {
   const folders: Record<Side, Set<WorkspacePath>> = { local: new Set(), remote: new Set() };
@@ -312,7 +319,7 @@ function revive(item: Item, needing: readonly Side[]): void {
 
 /**
  * Marks the path at index `at` as a conflict, and the differing paths beneath it as held. In `two-way-resolved`, gives
- * all of them alpha's state instead.
+ * all these paths alpha's state instead.
  */
 function holdSubtree(items: Item[], at: number, { mode, alpha = "local" }: ReconcileOptions): void {
   const top = (items[at] as Item).path;

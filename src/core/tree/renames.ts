@@ -1,18 +1,21 @@
 import type { Change, Entry } from "../values/entry.ts";
 import type { WorkspacePath } from "../values/path.ts";
 
-/** The least similarity of two contents, in percent, at which one counts as the other one renamed. Git's is the same. */
+/**
+ * The least similarity, in percent, at which a deleted and a created file count as one renamed file. Git uses the same
+ * value.
+ */
 export const LEAST_SIMILARITY = 50;
 
 /** A deleted and a created file that are one renamed file. */
 export interface Rename {
   readonly gone: FileGone;
   readonly made: FileMade;
-  /** How much of the larger content is in the other one, in percent. 100 only for equal contents. */
+  /** The part of the larger content that the other content also has, in percent. Only equal contents have 100. */
   readonly similarity: number;
 }
 
-/** The renames of a list of changes, by the path of the created file. */
+/** Maps the path of a created file to its rename. */
 export type Renames = ReadonlyMap<WorkspacePath, Rename>;
 
 type FileEntry = Entry & { readonly hash: NonNullable<Entry["hash"]> };
@@ -26,8 +29,8 @@ export interface RenameSides {
 }
 
 /**
- * Returns the deleted and the created files among changes. Leaves out empty files, because nothing tells one of them
- * from another, and paths with several changes, because such a path has several contents.
+ * Returns the deleted and the created files among changes. Leaves out empty files, because they cannot be told apart.
+ * Also leaves out paths with several changes, because such a path has several contents.
  */
 export function renameSides(changes: readonly Change[]): RenameSides {
   const times = new Map<WorkspacePath, number>();
@@ -49,8 +52,8 @@ function isTelling(entry: Entry | undefined): entry is FileEntry {
 }
 
 /**
- * Pairs files with equal contents. Among several, a file with the same name comes first, then the first in the given
- * order.
+ * Pairs created files with deleted files of equal content. If several deleted files have this content, prefers a file
+ * with the same name, and then the first file in the given order.
  */
 export function equalRenames({ gone, made }: RenameSides): Rename[] {
   const byHash = Map.groupBy(gone, ({ before }) => before.hash);
@@ -83,12 +86,15 @@ export function withoutRenamed({ gone, made }: RenameSides, renames: readonly Re
   return { gone: gone.filter((one) => !known.has(one)), made: made.filter((one) => !known.has(one)) };
 }
 
-/** True if the sizes of two contents allow that they are similar enough. */
+/** Returns true if contents of these two sizes can have the similarity `LEAST_SIMILARITY` or a higher one. */
 export function canBeSimilar(one: number, other: number): boolean {
   return Math.min(one, other) * 100 >= Math.max(one, other) * LEAST_SIMILARITY;
 }
 
-/** Returns a test that is true for a size to which one of these sizes can be similar. */
+/**
+ * Returns a function that takes a size. The function returns true if a content of this size can be similar to a content
+ * of one of the given `sizes`.
+ */
 export function similarSizes(sizes: readonly number[]): (size: number) => boolean {
   const sorted = sizes.toSorted((a, b) => a - b);
   return (size) => {
@@ -103,10 +109,13 @@ export function similarSizes(sizes: readonly number[]): (size: number) => boolea
   };
 }
 
-/** The lines of a content: the number of bytes in each line, by a hash of the line. */
+/** The lines of a content. Maps the hash of each different line to the number of bytes in all its occurrences. */
 export type LineWeights = ReadonlyMap<number, number>;
 
-/** Longer lines are split, so that one edit in a very long line does not make the whole line differ. */
+/**
+ * The maximum length of a line, in bytes. Longer lines are split, so that one edit in a very long line does not make
+ * the whole line differ.
+ */
 const LONGEST_LINE = 64;
 const NEWLINE = 0x0a;
 
@@ -126,14 +135,16 @@ export function lineWeights(content: Uint8Array): LineWeights {
   return weights;
 }
 
-/** The constants of the hash FNV-1a of 32 bits. */
+/** The constants of the 32-bit hash FNV-1a. */
 const FNV_BASIS = 0x811c9dc5 | 0;
 const FNV_PRIME = 0x01000193;
 
 /**
- * Pairs files with similar contents, the most similar ones first, then those with the same name, then in the given
- * order. `weightsOf`: the lines of a content; `undefined` if it is not compared. `budget`: the
- * number of lines that may still be compared. Once it is spent, the remaining files are not compared.
+ * Pairs deleted and created files with similar contents. The most similar files are paired first. Among equally similar
+ * files, those with the same name come first, and then the order of the lists decides.
+ *
+ * `weightsOf` returns the lines of a file's content; `undefined` if the content must not be compared. `budget.steps` is
+ * the number of lines that may still be compared. Once the budget is spent, the remaining files are not compared.
  */
 export function similarRenames(
   { gone, made }: RenameSides,
@@ -148,7 +159,8 @@ export function similarRenames(
       budget.steps -= Math.min(before.size, after.size);
       if (budget.steps < 0) return bestPairs(found);
       const larger = Math.max(one.before.size, other.after.size);
-      // Only equal contents are 100 % similar. Others can have the same lines in another order.
+      // Different contents can have the same lines in another order. They are at most 99 % similar, because 100 %
+      // stands for equal contents.
       const similarity = Math.min(99, Math.floor((sharedBytes(before, after) * 100) / larger));
       if (similarity >= LEAST_SIMILARITY) found.push({ gone: one, made: other, similarity });
     }

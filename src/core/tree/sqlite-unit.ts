@@ -19,7 +19,10 @@ export function isSqliteDatabase(start: Uint8Array): boolean {
   return start.length >= MAGIC.length && MAGIC.equals(start.subarray(0, MAGIC.length));
 }
 
-/** Returns the database of a companion file, by the file's name; `undefined` for any other file. */
+/**
+ * Returns the path of the database to which a companion file belongs, by the file's name; `undefined` for any other
+ * file.
+ */
 export function databaseOf(path: WorkspacePath): WorkspacePath | undefined {
   const suffix = [...UNIT_SUFFIXES, SHARED_MEMORY_SUFFIX].find((one) => path.endsWith(one));
   if (suffix === undefined) return undefined;
@@ -27,7 +30,7 @@ export function databaseOf(path: WorkspacePath): WorkspacePath | undefined {
   return base === "" || base.endsWith("/") ? undefined : (base as WorkspacePath);
 }
 
-/** As `databaseOf`, but returns `undefined` for `-shm`, which is not a part of the unit. */
+/** Like `databaseOf`, but returns `undefined` for `-shm`, which is not a part of the unit. */
 export function unitDatabaseOf(path: WorkspacePath): WorkspacePath | undefined {
   return path.endsWith(SHARED_MEMORY_SUFFIX) ? undefined : databaseOf(path);
 }
@@ -37,7 +40,7 @@ export function unitOf(database: WorkspacePath): WorkspacePath[] {
 }
 
 /**
- * Returns the reason why a file of a unit is left alone: another file of the unit (`cause`) is left alone, for the
+ * Returns the reason for leaving a file of a unit alone. Another file of the unit, `cause`, must be left alone for the
  * reason `why`.
  */
 export function oneUnitWith(cause: WorkspacePath, why: string): string {

@@ -1,7 +1,7 @@
 /**
- * The staging folder in a root, which is used if the store is on another device. The folder is never captured, and
- * nobody else writes to it. Its name is reserved at any depth, because a staging folder can be at any depth. For
- * example, a tracked folder can contain the root of another workspace, or a folder that a person has filled from a
+ * The name of the staging folder in a tracked root, which is used if the store is on another device. The folder is
+ * never captured, and only Chronicle writes to it. The name is reserved at any depth, because a staging folder can be
+ * at any depth: a tracked folder can contain the root of another workspace, or a folder that a person has filled from a
  * history.
  */
 export const STAGING_FOLDER = ".chronicle-tmp";
@@ -9,7 +9,8 @@ export const STAGING_FOLDER = ".chronicle-tmp";
 const BESIDE = `${STAGING_FOLDER}-`;
 
 /**
- * Returns the name of the folder in which an apply stages files for the surrounding folder. `own` identifies the apply.
+ * Returns the name of a staging folder inside a folder that receives files. An apply (an operation that writes entries
+ * into a worktree) stages the new files there. `own` identifies the apply.
  */
 export function stagingBeside(own: string): string {
   return BESIDE + own;
@@ -21,8 +22,8 @@ export function isStagingName(name: string): boolean {
 }
 
 /**
- * Returns true for the name of a folder in which an apply stages files for the surrounding folder. Files that an
- * interrupted apply left there are removed together with the surrounding folder.
+ * Returns true for a name that `stagingBeside` returns. A staging folder that an interrupted apply has left is removed
+ * together with the folder that contains it.
  */
 export function isStagedBeside(name: string): boolean {
   return name.startsWith(BESIDE);

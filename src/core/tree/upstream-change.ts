@@ -13,7 +13,7 @@ import {
 import type { WorkspacePath } from "../values/path.ts";
 import { damaged, list, object, optionalText, text, whole } from "../values/record-fields.ts";
 
-/** The author of a change that was made elsewhere. */
+/** The author of a change that was made in another copy of the workspace. */
 export interface RemoteWork {
   readonly actor: string;
   readonly session?: string;
@@ -36,9 +36,9 @@ export interface WrittenState {
 }
 
 /**
- * A change to a folder that is caused by the state of another copy, with the fields to be recorded. In a replica's
- * folder, the other copy is the origin. In an origin's folder, the other copy is a replica that has written the state
- * (`written`).
+ * A change to a folder that the state of another copy of the workspace causes, with the fields to be recorded. In a
+ * replica's folder, the other copy is the origin. In an origin's folder, the other copy is a replica that has written
+ * the state (`written`).
  */
 export interface UpstreamChange extends Change {
   /**
@@ -46,12 +46,12 @@ export interface UpstreamChange extends Change {
    * the origin does not have, such as a merge of both sides. The change is then sent to the origin.
    */
   readonly cause?: "replica" | "merge";
-  /** The author of the change in the other copy. Omitted if it is unknown. */
+  /** The author of the change in the other copy. Omitted if the author is unknown. */
   readonly by?: RemoteWork;
   readonly upstream?: UpstreamIteration;
   /**
-   * The state that both sides last had in common. Default: the path never existed. If the path cannot be written, its
-   * conflict keeps this base.
+   * The state that both sides last had in common. Default: the path never existed. If the path cannot be written, the
+   * conflict at this path keeps the base.
    */
   readonly base?: SyncBase;
   /** The states of the path that a replica has written, in order. The last state is `after`. Set only at an origin. */
@@ -83,7 +83,7 @@ function decodeWritten(path: WorkspacePath, body: RecordBody): WrittenState {
   };
 }
 
-/** Decodes the output of `encodeUpstreamFields`. Throws `LOG_DAMAGED` if it is invalid. */
+/** Decodes the output of `encodeUpstreamFields`. Throws `LOG_DAMAGED` for invalid fields. */
 export function decodeUpstreamFields(path: WorkspacePath, body: RecordBody): Omit<UpstreamChange, keyof Change> {
   const { upstream } = body;
   return {

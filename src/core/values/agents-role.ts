@@ -1,6 +1,6 @@
 /**
- * The environment variable that `run` sets to `agent` for its command. If it has this value, the command line refuses
- * what only a person may do.
+ * The environment variable that `run` sets to `agent` for its command. If the variable is `agent`, the command line
+ * refuses operations that only a person may do.
  */
 export const ROLE_VARIABLE = "CHRONICLE_ROLE";
 

@@ -9,11 +9,11 @@ export type Verdict = "good" | "bad" | "unknown";
 export type Bisection = { readonly next: number } | { readonly found: number; readonly from: number };
 
 /**
- * Returns the next step of a binary search among `count` points. The point before the first one is known to be good,
- * and the last one is known to be bad. `verdicts` has the verdicts so far, by the index of the point.
+ * Returns the next step of a binary search among `count` points. The last of them is known to be bad, and the point
+ * before the first of them is known to be good. `verdicts` maps the index of each tested point to its verdict.
  *
- * If the point in the middle is unknown, the nearest point with no verdict is next. Thus a stretch of unknown points
- * costs one test for each of them at most.
+ * If the point in the middle is unknown, the nearest point with no verdict is next. Thus each unknown point costs at
+ * most one test.
  */
 export function bisect(count: number, verdicts: ReadonlyMap<number, Verdict>): Bisection {
   const { good, bad } = bounds(count, verdicts);
@@ -26,7 +26,10 @@ export function bisect(count: number, verdicts: ReadonlyMap<number, Verdict>): B
   return { found: bad, from: good + 1 };
 }
 
-/** Returns the indexes of the last point that is known to be good (-1 if none is), and of the first known bad one. */
+/**
+ * Returns the index of the last point that is known to be good (-1 if there is none), and the index of the first point
+ * that is known to be bad.
+ */
 export function bounds(count: number, verdicts: ReadonlyMap<number, Verdict>): { good: number; bad: number } {
   let good = -1;
   let bad = count - 1;
@@ -37,7 +40,9 @@ export function bounds(count: number, verdicts: ReadonlyMap<number, Verdict>): {
   return { good, bad };
 }
 
-/** Returns the number of tests that a binary search among this many points takes, if every point can be tested. */
+/**
+ * Returns the number of tests that a binary search among `count` points needs at most, if every point can be tested.
+ */
 export function stepsFor(count: number): number {
   return count <= 1 ? 0 : Math.ceil(Math.log2(count));
 }

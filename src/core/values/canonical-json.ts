@@ -8,7 +8,10 @@ import canonicalize from "canonicalize";
  * `JSON.stringify` already writes this text for values whose keys are in order. Only other values need `sortingWrite`.
  */
 
-/** The maximum nesting. Deeper values are refused, because they could exhaust the stack of a reader. */
+/**
+ * The maximum depth of nested objects and arrays. Deeper values are refused, because they could exhaust the stack of a
+ * reader.
+ */
 export const MAX_JSON_DEPTH = 256;
 
 interface JsonRules {
@@ -23,9 +26,9 @@ function refuse(reason: string): never {
 }
 
 /**
- * Returns the RFC 8785 text of a value. Throws `INTEGRITY_VIOLATION` for values without one: NaN, infinities, lone
- * surrogates, `undefined`, functions, class instances, cycles, nesting deeper than `MAX_JSON_DEPTH`. Also throws it for
- * values that break the `rules`.
+ * Returns the RFC 8785 text of a value. Throws `INTEGRITY_VIOLATION` for values that have no such text: NaN,
+ * infinities, lone surrogates, `undefined`, functions, class instances, cycles, and values nested deeper than
+ * `MAX_JSON_DEPTH`. Also throws this error for values that break the `rules`.
  */
 export function canonicalJson(value: Json, rules: JsonRules = {}): string {
   const sorted = inspect(value, rules.outer ?? 0, rules.integers === true);
@@ -37,8 +40,8 @@ export function canonicalJson(value: Json, rules: JsonRules = {}): string {
 /**
  * Parses a text that is exactly canonical. Throws `INTEGRITY_VIOLATION` for every other text: duplicate keys, spaces,
  * `-0`, `1e21` (canonical: `1e+21`), numbers with more digits than a double keeps, needless escapes, lone surrogates, a
- * byte order mark. Also throws it for a value that breaks the `rules` or is nested deeper than `MAX_JSON_DEPTH`. Keys
- * that look like integers are sorted as text, and `__proto__` is an ordinary key.
+ * byte order mark. Also throws this error for a value that breaks the `rules` or is nested deeper than
+ * `MAX_JSON_DEPTH`. Keys that look like integers are sorted as text, and `__proto__` is an ordinary key.
  */
 export function parseCanonical(text: string, rules: JsonRules = {}): Json {
   let value: Json;
@@ -61,8 +64,8 @@ export function canonicalFault(text: string, value: Json, rules: JsonRules = {})
   try {
     const sorted = inspect(value, rules.outer ?? 0, rules.integers === true);
     if (mayHoldLoneSurrogate(text)) assertWellFormed(value);
-    // The texts are compared even if the keys of the parsed objects are in order, because the text may have duplicate
-    // keys or other spellings.
+    // Compares the texts even if the keys of the parsed value are in order, because the given text may have duplicate
+    // keys, or another spelling of a value.
     if (sorted && JSON.stringify(value) === text) return undefined;
     return !sorted && sortingWrite(value) === text ? undefined : "not canonical JSON";
   } catch (error) {

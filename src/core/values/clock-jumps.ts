@@ -1,8 +1,8 @@
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import { optional } from "../../util/optional.ts";
 
-// Handles the times of a log if the writer's clock was wrong for a while. Events are ordered by seq. The time of an
-// event is the time of the writer's clock. Times therefore grow with seq, unless the clock was set back between two
+// This module handles the times of a log whose writer's clock was wrong for a while. Events are ordered by seq. The
+// time of an event is the time of the writer's clock. Times grow with seq, unless the clock was set back between two
 // events. Such a step back is a jump.
 
 export interface ClockJump {
@@ -26,8 +26,8 @@ export interface TimedEvent {
 const TOLD_FROM_MS = 120_000;
 
 /**
- * Returns the jumps within these events, which must be in ascending order. `last` is the time of the event before the
- * first of these events; `undefined` if there is none.
+ * Returns the jumps within these events, which must be ordered by seq. `last` is the time of the event before the first
+ * of these events; `undefined` if there is none.
  */
 export function clockJumpsIn(events: Iterable<TimedEvent>, last: string | undefined): ClockJump[] {
   const jumps: ClockJump[] = [];
@@ -50,8 +50,8 @@ export interface SeqSpan {
 }
 
 /**
- * Returns the spans between the jumps, the last span first. Within each span, times grow with seq. No jump splits a
- * span of `behind`, because all events of such a span are treated as recorded at the `ts` of the span.
+ * Returns the spans between the jumps, with the last span first. Within each span, times grow with seq. No jump splits
+ * a span of `behind`, because all events of such a span are treated as recorded at the `ts` of the span.
  */
 export function spansBetween(
   jumps: readonly ClockJump[],
@@ -71,14 +71,14 @@ export function spansBetween(
 }
 
 /**
- * Events whose clock was behind. They are treated as recorded right after the event before the span, at the time `ts`
- * of that event.
+ * The events that were recorded while the clock was behind. They are treated as if they were recorded at the time `ts`,
+ * which is the time of the event before the span.
  */
 export interface BehindSpan extends SeqSpan {
   readonly ts: string;
 }
 
-/** The first event in a span that has a certain time or a later one. */
+/** The first event of a span whose time is a given time or later. */
 export interface Crossing {
   readonly seq: number;
   readonly ts: string;
@@ -88,11 +88,12 @@ export interface Crossing {
 
 /**
  * Finds the spans in which the clock was behind. Such a span begins at a notable jump. A jump has one of two causes:
- * the clock was ahead before the jump, or it is behind after the jump. A clock that was ahead has leapt forward before
- * the jump, by at least the length of the jump. A clock that was behind leaps forward after the jump, by at least the
- * same length. If neither leap is found, or if both are found, the clock is assumed to have been ahead.
+ * the clock was ahead before the jump, or it is behind after the jump. If the clock was ahead, it has leapt forward
+ * before the jump, by at least the length of the jump. If the clock is behind, it leaps forward after the jump, by at
+ * least the length of the jump. If neither leap is found, or if both are found, the clock is assumed to have been
+ * ahead.
  *
- * `firstFrom` returns the first event in a span that has the given time or a later one; `undefined` if there is none.
+ * `firstFrom` returns the first event of a span whose time is `ts` or later; `undefined` if there is none.
  */
 export async function spansBehind(
   all: readonly ClockJump[],

@@ -11,8 +11,8 @@ export function innerHash(left: Hash, right: Hash): Hash {
 }
 
 /**
- * An RFC 6962 §2.1 tree whose hashed leaves are added one by one. It keeps only the roots of its perfect subtrees, the
- * largest first. There is one subtree for each binary digit 1 of the size.
+ * An RFC 6962 §2.1 tree to which hashed leaves are added one by one. The object holds only the roots of the tree's
+ * perfect subtrees, with the largest first. There is one subtree for each binary digit 1 of the number of leaves.
  *
  * Hashes are hex text, because Node.js returns a digest as text three times faster than as a buffer.
  */
@@ -20,7 +20,9 @@ export class CompactRange {
   readonly #subtrees: Hash[];
   #size: number;
 
-  /** Continues from the subtrees of a tree with `size` leaves. The caller must ensure that they match the size. */
+  /**
+   * Continues from the subtrees of a tree with `size` leaves. The caller must ensure that the subtrees match the size.
+   */
   constructor(size = 0, subtrees: readonly Hash[] = []) {
     this.#size = size;
     this.#subtrees = [...subtrees];
@@ -56,7 +58,7 @@ export class CompactRange {
   }
 }
 
-/** Returns the root of the tree with these perfect subtrees, the largest first. */
+/** Returns the root of the tree with these perfect subtrees, which are given with the largest first. */
 export function foldSubtrees(subtrees: readonly Hash[]): Hash {
   let root = subtrees.at(-1) ?? EMPTY_HASH;
   for (let i = subtrees.length - 2; i >= 0; i -= 1) root = innerHash(subtrees[i] as Hash, root);

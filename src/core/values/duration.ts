@@ -1,5 +1,5 @@
-// Formats and parses times and sizes for people. The texts are English, and do not depend on the locale or the time
-// zone.
+// Functions that format and parse times and sizes for people. The texts are English, and do not depend on the locale or
+// the time zone.
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -13,6 +13,8 @@ const UNITS: Readonly<Record<string, number>> = { ms: 1, s: SECOND, m: MINUTE, h
 
 /** The latest time that a `Date` can represent, in milliseconds since 1970. */
 const MAX_TIME_MS = 8.64e15;
+
+/** The maximum length of a text that is parsed, in characters. */
 const MAX_LENGTH = 64;
 
 /**
@@ -32,7 +34,7 @@ export function parseDuration(text: string): number | undefined {
   return total <= MAX_TIME_MS ? Math.round(total) : undefined;
 }
 
-/** The units of `parseAgo`, from large to small. A month has 30 days and a year 365, as in `formatAgo`. */
+/** The units of `parseAgo`, from large to small. A month has 30 days, and a year has 365 days, as in `formatAgo`. */
 const SPOKEN_UNITS: readonly (readonly [RegExp, number])[] = [
   [/^y(?:ears?)?$/, YEAR],
   [/^months?$/, MONTH],
@@ -46,9 +48,9 @@ const SPOKEN_UNITS: readonly (readonly [RegExp, number])[] = [
 const AMOUNT = /^(\d+(?:\.\d+)?|(?:an?|one)(?= ))\s*([a-z]+)(?:\s*,\s*|\s+and\s+|\s+|$|(?=\d))/;
 
 /**
- * Parses a length of time as people say it, to whole milliseconds: `10min`, `1 minute ago`, `2 hours, 5 minutes ago`, `an
- * hour ago`. Units go from large to small, each at most once. Returns `undefined` for any other text, and for more
- * than `MAX_TIME_MS`.
+ * Parses a length of time in people's words to whole milliseconds, such as `10min`, `1 minute ago`, `2 hours, 5 minutes
+ * ago`, or `an hour ago`. Units must go from large to small, each at most once. Returns `undefined` for any other text,
+ * and for more than `MAX_TIME_MS`.
  */
 export function parseAgo(text: string): number | undefined {
   if (text.length > MAX_LENGTH) return undefined;
@@ -88,8 +90,8 @@ function twoUnits(ms: number, large: readonly [string, number], small: readonly 
 
 /**
  * Formats a time relative to `nowMs` (both in milliseconds since 1970): `just now`, `5 minutes ago`, `in 2 hours`.
- * Never returns `yesterday`, because that depends on the time zone. Returns `at an unknown time` if `thenMs` is not a
- * time.
+ * Never returns `yesterday`, because this word depends on the time zone. Returns `at an unknown time` if `thenMs` is
+ * not a time.
  */
 export function formatAgo(thenMs: number, nowMs: number): string {
   const distance = Math.abs(nowMs - thenMs);
@@ -117,8 +119,9 @@ function inOneUnit(ms: number): string {
 const SIZES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] as const;
 
 /**
- * Formats a number of bytes in powers of 1024, rounded to the nearest: `0 B`, `1.5 KiB`, `12 MiB`. Values below ten
- * have one decimal, unless the decimal is 0. Returns `unknown size` for a number that is negative or not finite.
+ * Formats a number of bytes in units of powers of 1024: `0 B`, `1.5 KiB`, `12 MiB`. Values below ten are rounded to one
+ * decimal, which is left out if it is 0. Other values are rounded to a whole number. Returns `unknown size` for a
+ * number that is negative or not finite.
  */
 export function formatBytes(bytes: number): string {
   if (!Number.isFinite(bytes) || bytes < 0) return "unknown size";

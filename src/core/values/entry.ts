@@ -31,7 +31,7 @@ export interface Entry {
   readonly class?: "protected";
 }
 
-/** The mode that is recorded for every symlink, because links have no mode of their own on Linux. */
+/** The mode that is recorded for every symlink, because symlinks have no mode of their own on Linux. */
 export const SYMLINK_MODE = 0o777;
 
 /** Returns true if two states are equal: both absent, or with the same kind, mode and hash. */
@@ -51,7 +51,9 @@ function hasSameTime(a: Entry | undefined, b: Entry | undefined): boolean {
 
 type ChangeType = "created" | "modified" | "deleted" | "permissions_changed";
 
-/** The states of one path before and after a change. They are never equal, so at most one of them is absent. */
+/**
+ * The states of one path before and after a change. The two states are never equal, so at most one of them is absent.
+ */
 export interface Change {
   readonly path: WorkspacePath;
   readonly before: Entry | undefined;
@@ -98,7 +100,7 @@ export function restOfTime(rest: number): number | undefined {
   return rest === 0 ? undefined : rest;
 }
 
-/** Returns the later of the two times. The time of an absent entry counts as 1970. */
+/** Returns the later modification time of two entries. The time of an absent entry counts as 1970. */
 export function laterTime(a: Entry | undefined, b: Entry | undefined): EntryTime {
   const [first, second] = [a, b].map((entry) => (entry === undefined ? 0n : timeNsOf(entry)));
   return entryTime((first ?? 0n) > (second ?? 0n) ? (first ?? 0n) : (second ?? 0n));

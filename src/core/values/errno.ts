@@ -1,23 +1,23 @@
-// The operating system's errors, by name. Node.js has no name for some error numbers. The `code` of such an error is
-// `UNKNOWN` or `Unknown system error -122`. This file names these errors, so that a full quota is reported like a full
-// disk.
+// This module names errors of the operating system. Node.js has no name for some error numbers. The `code` of such an
+// error is `UNKNOWN` or `Unknown system error -122`. These errors get their names here, so that a full quota is
+// reported like a full disk.
 
 const NO_PERMISSION =
-  "it belongs to another user, or its permissions keep this one out (`ls -ld` shows which); of a file of the store, `chronicle " +
-  "doctor` says so, with the command that gives it back";
+  "the file or folder belongs to another user, or its permissions keep this user out (`ls -ld` shows which); if it is in the " +
+  "store, `chronicle doctor` shows the command that gives it back to this user";
 
-/** The errors of `rmdir` for a folder that is not empty. POSIX allows both. */
+/** The errors of `rmdir` for a folder that is not empty. POSIX allows both names. */
 export const NOT_EMPTY: ReadonlySet<string> = new Set(["ENOTEMPTY", "EEXIST"]);
 
 interface Named {
   readonly name: string;
-  /** The words of strerror(3) for the error. */
+  /** The text that strerror(3) gives for the error. */
   readonly words: string;
 }
 
 /**
- * Numbers of Linux (errno.h) without a name in libuv. 69 and 70 are numbers of macOS, which no file operation on Linux
- * returns.
+ * Maps the error numbers of Linux (errno.h) that have no name in libuv to names. 69 and 70 are error numbers of macOS.
+ * On Linux, no file operation returns these two numbers.
  */
 const WITHOUT_NAME: Readonly<Record<number, Named>> = {
   35: { name: "EDEADLK", words: "resource deadlock avoided" },
@@ -42,14 +42,14 @@ const WITHOUT_NAME: Readonly<Record<number, Named>> = {
   524: { name: "ENOTSUPP", words: "operation is not supported" },
 };
 
-/** Node's code for an error that it cannot name, and the beginning of the error's message. */
+/** Match Node's code for an error that Node cannot name, and the beginning of the error's message. */
 const UNKNOWN = /^(?:UNKNOWN|Unknown system error -\d{1,5})$/;
 const UNKNOWN_WORDS = /^(?:UNKNOWN: unknown error|(?:Unknown system error -\d+: )?Unknown system error -\d+)/;
 
 /**
- * Returns the name of a system error, such as `ENOENT`. A number without a name here gets the name `E` with the number
- * (`E999`). Returns `undefined` if the error's code is not that of a system error. The class of the error and its
- * message do not matter.
+ * Returns the name of a system error, such as `ENOENT`. If neither Node nor `WITHOUT_NAME` has a name for the error's
+ * number, the name is `E` and the number (`E999`). Returns `undefined` if the error's code is not that of a system
+ * error. Ignores the class and the message of the error.
  */
 export function nameOfErrno(error: Error): string | undefined {
   const code: unknown = "code" in error ? error.code : undefined;
@@ -91,7 +91,7 @@ const HINTS: Readonly<Record<string, string>> = {
   EACCES: NO_PERMISSION,
   EPERM: NO_PERMISSION,
   EMFILE: "too many files are open: raise the limit (`ulimit -n`)",
-  ENFILE: "too many files are open on this machine",
+  ENFILE: "too many files are open on this machine: end some programs, and try again",
   EIO: CHECK_DISK,
   EREMOTEIO: CHECK_DISK,
   EHWPOISON: CHECK_DISK,
@@ -111,10 +111,12 @@ const HINTS: Readonly<Record<string, string>> = {
   EKEYREVOKED: UNLOCK,
 };
 
-/** Returns the next step after a system error of this name, as a sentence; `undefined` if none is known. */
+/** Returns the user's next step after a system error of this name, as a sentence; `undefined` if no step is known. */
 export function hintOfErrno(errno: string): string | undefined {
   if (Object.hasOwn(HINTS, errno)) return HINTS[errno];
-  return /^E\d+$/.test(errno) ? "the system gave a number without a name here; `dmesg` may say more" : undefined;
+  return /^E\d+$/.test(errno)
+    ? "Chronicle has no name for this error number of the system; `dmesg` may say more"
+    : undefined;
 }
 
 export function isOutOfSpace(errno: unknown): boolean {
@@ -132,15 +134,16 @@ export function isDiskFailure(errno: string | undefined): boolean {
 }
 
 /**
- * Returns true for disk trouble that can end while a process runs: no room, a read-only file system, a failing disk.
+ * Returns true for a disk problem that can end while a process runs: a full disk, a read-only file system, or a failing
+ * disk.
  */
 export function isTroubleOfDisk(errno: string | undefined): boolean {
   return isOutOfSpace(errno) || errno === "EROFS" || isDiskFailure(errno);
 }
 
 /**
- * The reason why a server accepts no changes until it is started anew. The text names no path, because not all of its
- * readers may know the machine's paths.
+ * The reason why a server accepts no changes until somebody restarts it. The text names no path, because some readers
+ * must not know the machine's paths.
  */
 export const STAYS_IN_WORDS =
   "an earlier write may be in the file and not on the disk: changes are accepted again once the server is ended and started anew";

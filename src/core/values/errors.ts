@@ -1,6 +1,6 @@
-// The only error type of Chronicle. An expected outcome is a return value: `undefined` if something is absent, a report
-// if two sides disagree (a conflict, a blocked path). Only a failure is thrown. A thrown error always has a stable
-// code. If possible, it has a hint, which is the next step for the user.
+// `ChronicleError` is the only error type of Chronicle. An expected outcome is a return value: `undefined` if something
+// is absent, a report if two sides disagree (a conflict, a blocked path). Only a failure is thrown. A thrown error
+// always has a stable code, and usually a hint, which is the next step for the user.
 
 import { hintOfErrno, nameOfErrno, systemMessage } from "./errno.ts";
 import { optional } from "../../util/optional.ts";
@@ -28,7 +28,7 @@ export type ErrorCode =
   /** The content was erased from the store. */
   | "ERASED"
   | "FORBIDDEN"
-  /** A condition that the caller has set is not fulfilled. */
+  /** A condition that the caller gave for the operation is not fulfilled. */
   | "PRECONDITION_FAILED"
   /**
    * These codes are about a request to a server. `UNAUTHENTICATED`: no token, or a wrong one. `RATE_LIMITED`: too many
@@ -67,13 +67,13 @@ export const STARTING = "starting";
 
 /**
  * Returns the name of a system error (`ENOENT` …), even if Node knows only the error's number; `undefined` for other
- * errors. The code of a `ChronicleError` is no such name, even if it looks like one (`ERASED`).
+ * errors. The code of a `ChronicleError` is no name of a system error, even if it looks like such a name (`ERASED`).
  */
 export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error && !(error instanceof ChronicleError) ? nameOfErrno(error) : undefined;
 }
 
-/** Converts a system error to an `IO` error, with a hint if one is known. Returns anything else unchanged. */
+/** Converts a system error to an `IO` error, with a hint if a next step is known. Returns anything else unchanged. */
 export function codedError(error: unknown): unknown {
   const errno = errnoOf(error);
   if (errno === undefined || error instanceof ChronicleError || !(error instanceof Error)) return error;
@@ -85,15 +85,15 @@ export function codedError(error: unknown): unknown {
   });
 }
 
-/** Returns the error's own `hint` if it has one; otherwise the hint for its errno. */
+/** Returns the error's own `hint` if the error has a hint, and the hint for its errno if not. */
 export function hintOfSystemError(error: Error, errno: string): string | undefined {
   return "hint" in error && typeof error.hint === "string" ? error.hint : hintOfErrno(errno);
 }
 
 /**
- * Describes a refusal by the system (`REFUSALS`) as a sentence, if the error names a path. For any other error, returns
- * the system's message. Removes paths of this process's descriptors (`/proc/self/fd/…`), because these paths mean
- * nothing to people.
+ * Returns the message of a system error for people. A refusal (`REFUSALS`) that names a path becomes a sentence. Other
+ * errors keep the system's message. Removes paths of this process's descriptors (`/proc/self/fd/…`), because these
+ * paths mean nothing to people.
  */
 function plainMessage(error: Error, errno: string): string {
   const plain = (text: string): string => text.replaceAll(/\/proc\/self\/fd\/\d+\/?/g, "");
@@ -120,7 +120,7 @@ const DONE: Readonly<Record<string, string>> = {
   rename: "moved",
 };
 
-/** Runs the work. Converts a system error that it throws to an `IO` error, as `codedError` does. */
+/** Runs the work. If the work throws a system error, converts the error to an `IO` error, as `codedError` does. */
 export async function withCode<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -36,7 +36,7 @@ export interface SealedEvent extends LogEvent {
   readonly line: string;
 }
 
-/** The last event of a chain. If there is none, the seq is 0 and the hash is `""`. */
+/** The last event of a chain. For an empty chain, the seq is 0 and the hash is `""`. */
 export interface Head {
   readonly seq: number;
   readonly hash: Hash | "";

@@ -1,17 +1,17 @@
 import { hintOfErrno, STAYS_IN_WORDS, troubleInWords } from "./errno.ts";
 import { ChronicleError, type ErrorCode, errnoOf } from "./errors.ts";
 
-/** The words for a failure of the store or the machine, for people who must not know the machine's paths. */
+/** A description of a failure of the store or the machine, for people who must not know the machine's paths. */
 interface FailureInWords {
   /** The name of the system error that caused the failure; `undefined` if there is none. */
   readonly errno: string | undefined;
-  /** The reason; `undefined` if no words are known for it. */
+  /** The reason; `undefined` if there is no text for it. */
   readonly why: string | undefined;
-  /** The next step. It may name a command. */
+  /** The next step, which may name a command; `undefined` if no step is known. */
   readonly hint: string | undefined;
 }
 
-/** Describes a failure without naming anything on the machine. */
+/** Describes a failure without paths or other names of the machine. */
 export function failureInWords(error: ChronicleError): FailureInWords {
   const errno = errnoWithin(error);
   return {

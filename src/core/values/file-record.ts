@@ -11,7 +11,10 @@ import {
 } from "./path.ts";
 import { damaged, hashOf, object, oneOf, optionalText, recordedPath, text, texts, whole } from "./record-fields.ts";
 
-/** File records: the iterations of a path, and the encoding of paths and states in records. */
+/**
+ * This module defines file records, which hold the iterations of paths, and the encoding of paths and states in
+ * records.
+ */
 
 export type IterationCause =
   | "baseline"
@@ -48,8 +51,8 @@ export interface UpstreamIteration {
 }
 
 /**
- * `file:<path>`: one iteration of a path. `entry` is undefined if the path is deleted, or is no longer recorded
- * (`erase`).
+ * The record `file:<path>`, which holds one iteration of a path. `entry` is `undefined` if the path is deleted, or is
+ * no longer recorded (`erase`).
  */
 export interface FileRecord {
   readonly entry: Entry | undefined;
@@ -59,7 +62,7 @@ export interface FileRecord {
   /** The id of the run, the watch or the agent's session that made the change. */
   readonly session?: string;
   readonly action?: string;
-  /** The innermost transaction in which the change was made. Omitted if `action` itself was within this transaction. */
+  /** The innermost transaction in which the change was made. Omitted if `action` was begun within this transaction. */
   readonly transaction?: string;
   /** The turn of a conversation. Set only for work that was done in another copy. */
   readonly turn?: string;
@@ -117,15 +120,15 @@ type Body = Pick<LogEvent, "recordId" | "record">;
 const NO_CHANGES: readonly RecordedChange[] = [];
 
 /**
- * Returns the changes of files that an event records: one for an event of a file record, none for any other event. File
- * records are decoded only here. Throws `LOG_DAMAGED` if the record is invalid.
+ * Returns the changes of files that an event records: one change for an event of a file record, and none for any other
+ * event. All file records are decoded through this function. Throws `LOG_DAMAGED` if the record is invalid.
  */
 export function changesOf({ recordId, record }: Body): readonly RecordedChange[] {
   const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
   return path === undefined ? NO_CHANGES : [{ path, file: decodeFile(path, record) }];
 }
 
-/** Returns the state of this path that an event records; `undefined` if the event records none. */
+/** Returns the file record of this path in an event; `undefined` if the event does not record the path. */
 export function changeOf(event: Body, path: WorkspacePath): FileRecord | undefined {
   return changesOf(event).find((one) => one.path === path)?.file;
 }
@@ -134,7 +137,7 @@ const FILE_ID = /^(file|file64)(?:@([a-z0-9-]+))?:(.+)$/s;
 
 /**
  * Returns the path of a file record's id; `undefined` for other records. Each path has exactly one valid id. Throws
- * `LOG_DAMAGED` for any other spelling, and for a refused path.
+ * `LOG_DAMAGED` for any other spelling of the id, and for a path that `parsePath` refuses.
  */
 export function pathOfRecordId(recordId: string): WorkspacePath | undefined {
   const match = FILE_ID.exec(recordId);
@@ -144,8 +147,8 @@ export function pathOfRecordId(recordId: string): WorkspacePath | undefined {
 }
 
 /**
- * Decodes a path. Throws `LOG_DAMAGED` for a text that is not canonical Base64. Also throws it for UTF-8 bytes, because
- * a UTF-8 path is written as text.
+ * Decodes a path. Throws `LOG_DAMAGED` for a text that is not canonical Base64. Also throws this error for UTF-8 bytes,
+ * because a UTF-8 path is written as text.
  */
 function pathFromBase64(encoded: string): WorkspacePath {
   const bytes = Buffer.from(encoded, "base64");
@@ -174,7 +177,10 @@ const CAUSES: ReadonlySet<IterationCause> = new Set([
 
 const OF_ENTRIES = ["class", "hash", "mode", "mtime_ms", "mtime_ns", "size"] as const;
 
-/** Encodes a file record with its keys in canonical order. The most frequent records then need no sorting. */
+/**
+ * Encodes a file record with its keys in canonical order, so that the keys of these most frequent records need no
+ * sorting.
+ */
 export function encodeFile(record: FileRecord): RecordBody {
   const { entry } = record;
   const body: Record<string, Json> = {};
@@ -199,8 +205,8 @@ export function encodeFile(record: FileRecord): RecordBody {
 }
 
 /**
- * Adds the modification time of an entry. `mtime_ns` is the part of the time below one millisecond, in nanoseconds. It
- * is left out if this part is 0.
+ * Adds the modification time of an entry. `mtime_ns` is the part of the time below one millisecond, in nanoseconds. The
+ * field is left out if this part is 0.
  */
 function encodeTime(body: Record<string, Json>, { mtimeMs, mtimeRestNs = 0 }: Entry): void {
   body["mtime_ms"] = mtimeMs;
@@ -287,7 +293,7 @@ function decodeRest(body: RecordBody): number | undefined {
   return rest >= 1 && rest <= 999_999 ? rest : damaged(`mtime_ns is ${rest}`);
 }
 
-/** Encodes an entry as JSON, without its path and class; `null` for `undefined`. */
+/** Encodes an entry as JSON, without its path and class; `undefined` becomes `null`. */
 export function encodeState(entry: Entry | undefined): Json {
   if (entry === undefined) return null;
   const { kind, mode, size, hash } = entry;
@@ -303,7 +309,10 @@ export function decodeState(path: WorkspacePath, value: Json | undefined): Entry
   return decodeEntry(path, text(body, "kind"), body);
 }
 
-/** Encodes a path as JSON fields: `path`, or `path_b64` if its bytes are not UTF-8; `root` for a further root. */
+/**
+ * Encodes a path as JSON fields: `path`, or `path_b64` if its bytes are not UTF-8. Adds `root` for a path in a tracked
+ * root after the first.
+ */
 export function encodePath(path: WorkspacePath): Record<string, Json> {
   const { root, path: inner } = splitRoot(path);
   const named: Record<string, Json> = isUtf8Path(inner)
@@ -313,7 +322,7 @@ export function encodePath(path: WorkspacePath): Record<string, Json> {
   return named;
 }
 
-/** Decodes the fields of `encodePath` in a record of the log. Throws `LOG_DAMAGED` if they are invalid. */
+/** Decodes the fields of `encodePath` in a record of the log. Throws `LOG_DAMAGED` for invalid fields. */
 export function decodePath(body: RecordBody): WorkspacePath {
   const encoded = optionalText(body, "path_b64");
   if (encoded !== undefined) refuseFields(body, "named in Base64", ["path"]);
