@@ -15,8 +15,8 @@ export interface Arguments {
   /** The name of a folder beneath `paths` that is not touched. */
   readonly spares?: string;
   /**
-   * Set if the command itself selects the paths beneath `paths` that it touches, such as `find -name`. The forecast of
-   * `shellPaths` then has no paths beneath `paths` that the workspace's filter excludes.
+   * True for a command that selects by itself which paths beneath `paths` it touches, such as `find -name`.
+   * `shellPaths` then forecasts no changes of paths that the workspace's filter excludes.
    */
   readonly chooses?: true;
   /** A target that the sources replace. If the target is a folder, the sources are put into it. */

@@ -8,7 +8,10 @@ export interface LineTable {
   readonly content: Buffer;
   /** The offsets of the lines' first bytes in the content, ascending. */
   readonly starts: Int32Array;
-  /** A number for the bytes of each line. Equal lines have equal numbers in all tables of one `LineTables`. */
+  /**
+   * A number for the bytes of each line. Equal lines have equal numbers in all tables of one `LineTables`, as long as
+   * it remembers the number.
+   */
   readonly ids: Int32Array;
 }
 
@@ -153,8 +156,8 @@ export class LineTables {
   #idOf(line: string): number {
     const known = this.#ids.get(line);
     if (known !== undefined) return known;
-    // A forgotten line gets another number when it occurs again. It counts as changed if a table with the old number is
-    // compared with a table with the new number.
+    // A forgotten line gets another number when it occurs again. The line counts as changed if a table with the old
+    // number is compared with a table with the new number.
     if (this.#ids.size >= MOST_LINES) this.#ids.clear();
     this.#next += 1;
     this.#ids.set(line, this.#next);

@@ -30,12 +30,12 @@ export class DiffBudget {
   #steps: number;
   #isCoarse = false;
 
-  /** `steps` defaults to the number for the patches of one answer. */
+  /** `steps` defaults to the maximum for the patches of one answer. */
   constructor(steps = MOST_STEPS) {
     this.#steps = steps;
   }
 
-  /** True if a search was given up, so that a diff replaces more than the shortest one would. */
+  /** True if a search was given up, so that a diff replaces more than the shortest diff would. */
   get isCoarse(): boolean {
     return this.#isCoarse;
   }
@@ -57,7 +57,8 @@ export class DiffBudget {
 }
 
 /**
- * The number of bytes at the beginning of a file in which git looks for a NUL. A file with a NUL among them is binary.
+ * The number of bytes at the beginning of a file in which git looks for a NUL. A file with a NUL among these bytes is
+ * binary.
  */
 const SNIFFED_BYTES = 8000;
 
@@ -66,9 +67,12 @@ export type GitMode = "100644" | "100755" | "120000";
 
 /** The two contents to compare. If a side is absent, the file does not exist on that side. */
 export interface DiffInput {
-  /** Relative to the folder in which the patch is applied. Names that are not UTF-8 are as in `WorkspacePath`. */
+  /**
+   * The path relative to the folder in which the patch is applied. Names that are not UTF-8 are encoded as in
+   * `WorkspacePath`.
+   */
   readonly path: string;
-  /** For a renamed file: its earlier path, and how similar the contents are, in percent. */
+  /** The earlier path of a renamed file, and the similarity of the two contents, in percent. */
   readonly renamed?: { readonly from: string; readonly similarity: number };
   readonly before?: Uint8Array | undefined;
   readonly after?: Uint8Array | undefined;
@@ -76,7 +80,10 @@ export interface DiffInput {
   readonly context?: number;
   /** The budget of the answer to which the patch belongs. Default: a new one. */
   readonly budget?: DiffBudget;
-  /** Default: a plain file. Sides of different types (file, link) need one patch each, as in git. */
+  /**
+   * The mode of each side. Default: a plain file. If the types of the sides differ (file, link), each side needs a
+   * patch of its own, as in git.
+   */
   readonly beforeMode?: GitMode;
   readonly afterMode?: GitMode;
 }

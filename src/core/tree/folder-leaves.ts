@@ -107,8 +107,8 @@ function levelsOf(leaves: readonly Hash[], before: readonly (readonly Hash[])[],
 }
 
 /**
- * Computes the levels above these leaves again, of which only those at the indexes `places` have changed. The number of
- * leaves must be unchanged.
+ * Computes the nodes above the leaves at the indexes `places` again. Only these leaves may have changed, and the number
+ * of leaves must be unchanged.
  */
 function updatedLevels(
   leaves: readonly Hash[],

@@ -87,7 +87,10 @@ const SHARED = new Set(
 /** The FUSE file systems whose files are on a disk of this machine. */
 const OWN_FUSE = new Set(["fuse.fuse-overlayfs", "fuse.gocryptfs", "fuse.encfs", "fuse.ntfs-3g", "fuse.exfat"]);
 
-/** Returns true for a file system that other machines can change. A watcher does not report their changes. */
+/**
+ * Returns true for a file system that other machines can change. A watcher does not report the changes of other
+ * machines.
+ */
 export function isSharedFileSystem(kind: string): boolean {
   return SHARED.has(kind) || kind === "fuse" || (kind.startsWith("fuse.") && !OWN_FUSE.has(kind));
 }

@@ -1,8 +1,8 @@
 import { leastOf } from "../../util/long-lists.ts";
 
 /**
- * Decides which states of a pruned history are kept. The kept states determine which contents `gc` may free, and which
- * contents may be missing when `verify` looks for them. No other module decides this.
+ * This module alone decides which states of a pruned history are kept. The kept states determine which contents `gc`
+ * may free, and which contents may be missing when `verify` looks for them.
  */
 
 /**
@@ -32,7 +32,7 @@ export function keepsAllOf(one: KeptStates, other: KeptStates): boolean {
   return other.kept.every((state) => keepsState(one, state));
 }
 
-/** Returns true if the state after this event can still be restored. */
+/** Returns true if the state right after the event with the seq `state` can still be restored. */
 export function keepsState(pruning: KeptStates | undefined, state: number): boolean {
   return pruning === undefined || state >= pruning.floorSeq || pruning.kept[firstFrom(pruning.kept, state)] === state;
 }

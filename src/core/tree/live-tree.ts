@@ -12,7 +12,7 @@ interface Node {
   /** The number of the iteration of `entry`; 0 if unknown. */
   iteration: number;
   children: Map<string, Node> | undefined;
-  /** The folder's hash; `undefined` if something beneath it has changed. */
+  /** The folder's hash; `undefined` if something beneath the folder has changed since the hash was computed. */
   treeHash: Hash | undefined;
 }
 
@@ -77,7 +77,7 @@ export class LiveTree {
     return node;
   }
 
-  /** Returns the workspace's root. `furtherRoots` has the ids of all tracked roots after the first. */
+  /** Returns the workspace's Merkle root. `furtherRoots` has the ids of all tracked roots after the first. */
   root(furtherRoots: readonly string[] = []): Hash {
     const further = furtherRoots.map((id) => ({ id, hash: hashOf(this.#child(pathInRoot(id, ROOT))) }));
     return workspaceRoot(hashOf(this.#root), further);

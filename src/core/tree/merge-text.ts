@@ -175,7 +175,7 @@ export function linesOf(bytes: Uint8Array): readonly string[] | undefined {
  * - `deleted`: our side deleted the path, and the other side changed it. In the mode `two-way-resolved` of a sync:
  *   alpha deleted the path, and beta changed it.
  * - `edited`: our side changed the path, and the other side deleted it.
- * - `created`: both sides made the path, with different states.
+ * - `created`: both sides created the path, with different states.
  * - `folder`: the path is a file or link, but a path beneath it is needed (see `reconcileTrees`).
  */
 export type ConflictReason = "content" | "binary" | "mode" | "kind" | "deleted" | "edited" | "created" | "folder";
@@ -208,8 +208,9 @@ interface AllThree {
 /**
  * Merges the states of a path. If only one side changed the path, the result is the state of this side.
  *
- * If both sides changed the path, mode and content are merged separately. Contents of files that both sides changed
- * differently are left to `mergeText`. In the following cases, the preferred side wins as a whole, with a `conflict`:
+ * If both sides changed the path, mode and content are merged separately. If both sides changed the content of a file
+ * differently, `mergeText` must merge the contents. In the following cases, the preferred side wins as a whole, with a
+ * `conflict`:
  * - The sides differ in existence or kind.
  * - The path did not exist before, or was of another kind.
  * - Both sides changed the target of a link differently.

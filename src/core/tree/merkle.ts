@@ -26,7 +26,7 @@ export interface TreeChild {
   readonly hash: Hash;
 }
 
-/** The byte of each kind: `f`, `l` (symlink), `d`. */
+/** Maps each kind to its byte in a leaf: `f`, `l` (symlink) or `d`. */
 export const KIND_BYTES: Readonly<Record<EntryKind, number>> = { file: 0x66, symlink: 0x6c, dir: 0x64 };
 
 const LEAF_FIXED = 1 + 1 + 4 + 4 + 32;
@@ -139,8 +139,9 @@ interface OpenFolder {
 }
 
 /**
- * Computes the root of `manifestRoot` from entries that are added one by one. Its memory use grows only with the depth
- * of the tree. `onFolder` receives the hash of each folder once all entries beneath the folder have been added.
+ * Computes the root of `manifestRoot` from entries that are added one by one. The memory use of the hasher grows only
+ * with the depth of the tree. `onFolder` receives the hash of each folder once all entries beneath the folder have been
+ * added.
  */
 export class ManifestHasher {
   readonly #onFolder: (path: WorkspacePath, hash: Hash) => void;

@@ -45,8 +45,8 @@ export type NoHunks = "not-text" | "many-lines";
 
 /**
  * Undoes only those hunks of some work that the given lines of the present content pick. If one line of a hunk is
- * given, the whole hunk is undone. A hunk that only deleted lines has no lines of its own. It is undone if the line
- * before or after the deleted lines is given.
+ * given, the whole hunk is undone. A hunk in which the work only deleted lines has no lines in the present content.
+ * Such a hunk is undone if the line before or after the deleted lines is given.
  *
  * Returns `not-text` if a content is not text or is too large. Returns `many-lines` if too many lines have changed to
  * find single hunks (see `singleEdits`).

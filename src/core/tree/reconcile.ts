@@ -4,9 +4,9 @@ import { mergeEntry, type ConflictReason, mergeText } from "./merge-text.ts";
 import { comparePaths, isWithin, parentOf, type WorkspacePath } from "../values/path.ts";
 
 /**
- * Decides about one path from three states: the state on which both sides last agreed, the local state and the remote
- * state. The functions are pure. The modes are those of Mutagen (mutagen.io/documentation/synchronization), applied to
- * one path at a time. `reconcileTrees` handles folders and their contents.
+ * This module decides about one path from three states: the state on which both sides last agreed, the local state and
+ * the remote state. The functions are pure. The modes are those of Mutagen (mutagen.io/documentation/synchronization),
+ * applied to one path at a time. `reconcileTrees` handles folders and their contents.
  */
 
 export type Side = "local" | "remote";
@@ -27,7 +27,7 @@ export interface ReconcileOptions {
   readonly mode: ReconcileMode;
   /** The preferred side. Default `local`. */
   readonly alpha?: Side;
-  /** True to merge files that both sides changed, in the two-way modes. Default true. */
+  /** True if the two-way modes merge the contents of files that both sides changed. Default true. */
   readonly mergeContents?: boolean;
 }
 

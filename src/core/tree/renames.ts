@@ -109,7 +109,7 @@ export function similarSizes(sizes: readonly number[]): (size: number) => boolea
   };
 }
 
-/** The lines of a content. Maps the hash of each different line to the number of bytes in all its occurrences. */
+/** The lines of a content. Maps the hash of each different line to the total number of bytes of its occurrences. */
 export type LineWeights = ReadonlyMap<number, number>;
 
 /**

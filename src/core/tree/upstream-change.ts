@@ -21,7 +21,7 @@ export interface RemoteWork {
   readonly action?: string;
 }
 
-/** The state of a path on which the folder and its origin last agreed. */
+/** The state of a path that the folder and its origin last had in common. */
 export interface SyncBase {
   readonly entry: Entry | undefined;
   /** The seq of the origin's event that recorded the state; 0 if the path never existed. */
@@ -36,7 +36,7 @@ export interface WrittenState {
 }
 
 /**
- * A change to a folder that the state of another copy of the workspace causes, with the fields to be recorded. In a
+ * A change to a folder, caused by the state of another copy of the workspace, with the fields to be recorded. In a
  * replica's folder, the other copy is the origin. In an origin's folder, the other copy is a replica that has written
  * the state (`written`).
  */

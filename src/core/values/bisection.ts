@@ -3,8 +3,9 @@ export type Verdict = "good" | "bad" | "unknown";
 
 /**
  * The state of a search for the first bad point in an ordered list of points. `next` is the index of the point to test
- * next. `found` is the index of the first bad point. If points right before it could not be tested, `from` is the index
- * of the first of them, and the first bad point may be any point from `from` to `found`.
+ * next. `found` is the index of the first bad point. If points right before `found` could not be tested, `from` is the
+ * index of the first of these points, and the first bad point may be any point from `from` to `found`. If there are no
+ * such points, `from` is equal to `found`.
  */
 export type Bisection = { readonly next: number } | { readonly found: number; readonly from: number };
 

@@ -56,8 +56,8 @@ export function parseCanonical(text: string, rules: JsonRules = {}): Json {
 }
 
 /**
- * Returns the reason why `text` is not canonical or breaks the rules; `undefined` if it is valid. `value` must be the
- * parsed `text`.
+ * Returns the reason why `text` is not canonical or breaks the rules; `undefined` if the text is valid. `value` must be
+ * the parsed `text`.
  */
 export function canonicalFault(text: string, value: Json, rules: JsonRules = {}): string | undefined {
   if (!text.isWellFormed()) return "not canonical JSON: it has a lone surrogate";

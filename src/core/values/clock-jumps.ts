@@ -50,8 +50,9 @@ export interface SeqSpan {
 }
 
 /**
- * Returns the spans between the jumps, with the last span first. Within each span, times grow with seq. No jump splits
- * a span of `behind`, because all events of such a span are treated as recorded at the `ts` of the span.
+ * Returns the spans between the jumps, with the last span first. Within each span, times grow with seq. The only
+ * exceptions are the spans of `behind`, which no jump splits: all their events are treated as if they were recorded at
+ * the `ts` of the span.
  */
 export function spansBetween(
   jumps: readonly ClockJump[],
@@ -78,7 +79,7 @@ export interface BehindSpan extends SeqSpan {
   readonly ts: string;
 }
 
-/** The first event of a span whose time is a given time or later. */
+/** The first event in a span with a given time or a later time. */
 export interface Crossing {
   readonly seq: number;
   readonly ts: string;
@@ -93,7 +94,7 @@ export interface Crossing {
  * least the length of the jump. If neither leap is found, or if both are found, the clock is assumed to have been
  * ahead.
  *
- * `firstFrom` returns the first event of a span whose time is `ts` or later; `undefined` if there is none.
+ * `firstFrom` returns the first event in `span` with the time `ts` or a later time; `undefined` if there is none.
  */
 export async function spansBehind(
   all: readonly ClockJump[],

@@ -47,7 +47,7 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
-/** An error with a stable `code`. `message` names the thing and the reason. */
+/** An error with a stable `code`. `message` names the thing that failed and the reason. */
 export class ChronicleError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | undefined;
