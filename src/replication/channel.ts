@@ -12,14 +12,14 @@ export interface ChannelEnd {
  * A connection to one peer that carries messages in both directions, each at most once.
  *
  * Flow control is by credit, in bytes. A *credited* message carries lines of a log, contents of files, or listings of
- * folders. Each side may send as many bytes of credited messages as the other side has granted. A side grants more only
- * as it consumes messages, and therefore buffers a limited number of bytes.
+ * folders. Each side may send as many bytes of credited messages as the other side has granted. A side grants more
+ * credit only as it consumes messages. Therefore, the number of bytes that a side must buffer is limited.
  *
  * All other messages are small and need no credit. They overtake credited messages that wait, so that an answer, a
  * heartbeat or an error gets through a full channel.
  *
- * Credited messages arrive in the order of their `send` calls, and so do uncredited messages. Uncredited messages can
- * overtake credited ones, but never the other way round.
+ * Credited messages arrive in the order of their `send` calls, and so do uncredited messages. A credited message never
+ * overtakes an uncredited one.
  */
 export interface Channel {
   /**
@@ -45,7 +45,7 @@ export interface Channel {
    */
   readonly arrived: number;
 
-  /** Bytes of credited messages that wait to be sent. */
+  /** The number of bytes of credited messages that wait to be sent. */
   readonly pendingBytes: number;
 
   /**
@@ -61,9 +61,9 @@ export interface Channel {
 /** Moves bytes between two ends, in order and unchanged, as a socket does. */
 export interface Wire {
   /**
-   * Takes one frame. Resolves when there is room for the next one. Rejects when this side has closed the wire, or when
-   * the connection has broken. If the peer has closed normally, the wire may drop the frame and resolve. A rejection
-   * would end the channel before the peer's earlier bytes are read.
+   * Takes one frame. Resolves when there is room for the next frame. Rejects when this side has closed the wire, or
+   * when the connection has broken. If the peer has closed normally, the wire may drop the frame and resolve, because a
+   * rejection would end the channel before the peer's last bytes are read.
    */
   write(frame: Uint8Array): Promise<void>;
 

@@ -24,7 +24,7 @@ export function sha256Pieces(pieces: Iterable<Uint8Array>): { readonly hash: Has
 }
 
 export function isHash(text: string): text is Hash {
-  // This loop runs for every hash of every line. A regular expression would take four times as long.
+  // This loop runs for every hash in every line of a log. A regular expression would take four times as long.
   if (text.length !== 64) return false;
   for (let i = 0; i < 64; i += 1) {
     const code = text.charCodeAt(i);

@@ -1,7 +1,7 @@
 /**
- * Characters that are invisible or change the place of the text around them: control characters, marks of direction,
- * zero-width characters, tags, unpaired surrogates, line separators. The pattern is global: set `lastIndex` to 0 before
- * `test`.
+ * Matches each character that is invisible or that reorders the text around it: control characters, direction marks,
+ * zero-width characters, tags, unpaired surrogates, line separators. The pattern is global. Therefore, set its
+ * `lastIndex` to 0 before each call of `test`.
  */
 export const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
@@ -9,13 +9,14 @@ const VARIANT = /^[\ufe0e\ufe0f]$/u;
 const JOINER = /^[\u200c\u200d]$/u;
 const PICTURE = /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\p{Regional_Indicator}|[#*0-9])\ufe0f?$/u;
 const PICTURE_NEXT = /^\p{Extended_Pictographic}/u;
-/** Scripts with joining letters. In them, a joiner is part of a word's spelling. */
+/** Matches a letter of a script in which a joiner (`JOINER`) is part of a word's spelling. */
 const JOINING =
   /[\p{scx=Arab}\p{scx=Syrc}\p{scx=Mong}\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Mymr}\p{scx=Khmr}\p{scx=Tibt}]/u;
 
 /**
- * Replaces each invisible character by the result of `escape`. Variation selectors and joiners of emoji stay, because
- * they have a visible effect. Joiners stay within words of scripts that need them, for the same reason.
+ * Replaces each invisible character by the result of `escape`. Three kinds of characters stay, because they have a
+ * visible effect: variation selectors of emoji, joiners between emoji, and joiners between letters of certain scripts
+ * (`JOINING`).
  */
 export function withVisible(text: string, escape: (char: string) => string): string {
   return text.replace(INVISIBLE, (char: string, at: number) => (isShown(text, char, at) ? char : escape(char)));

@@ -1,7 +1,7 @@
 /**
- * Returns the items whose id equals the typed text. If there are none, returns the items whose ids begin with the text.
- * Therefore, a complete id never matches an item with a longer id. An empty text matches no item. Every shortened id is
- * resolved by this rule.
+ * Returns the items whose id equals the typed text. If no id equals the text, returns the items whose ids begin with
+ * the text. Therefore, a complete id never matches a longer id. An empty text matches no item. Every shortened
+ * id is resolved by this rule.
  */
 export function meantBy<T>(all: readonly T[], asked: string, idOf: (one: T) => string): readonly T[] {
   const exact = all.filter((one) => idOf(one) === asked);
@@ -11,8 +11,8 @@ export function meantBy<T>(all: readonly T[], asked: string, idOf: (one: T) => s
 const SHOWN = /^[\da-f]{8,}$/;
 
 /**
- * Returns true if the text can be an id in the shortened form that lists show: eight or more hex digits. Fewer digits
- * match too many ids (one digit matches a sixteenth of all ids), and can also be a number or a duration.
+ * Returns true if the text can be the shortened form of an id that the program prints: eight or more hex digits.
+ * Fewer digits match too many ids (one digit matches a sixteenth of all ids). They can also be a number or a duration.
  */
 export function isShownBeginning(text: string): boolean {
   return SHOWN.test(text);

@@ -2,11 +2,11 @@ import { parseAgo, parseDuration } from "./duration.ts";
 import { ChronicleError } from "./errors.ts";
 import { type CalendarTime, parseSpokenTime, type SpokenTime, spokenToUtc, UTC, type Zone } from "./spoken-time.ts";
 
-/** The base of a moment, before anything is looked up in a history. Times and durations are in milliseconds. */
+/** The part of a moment before `~N`, parsed but not looked up in a history. Times and durations are in milliseconds. */
 export type MomentBase =
   /** The number of a snapshot. The baseline is 0. */
   | { readonly kind: "number"; readonly n: number }
-  /** A position in the log. 0 is before the first event. */
+  /** The state after the event `seq` of the log. With 0, the state before the first event. */
   | { readonly kind: "seq"; readonly seq: number }
   | { readonly kind: "latest" }
   | { readonly kind: "baseline" }
@@ -15,15 +15,15 @@ export type MomentBase =
   | { readonly kind: "ago"; readonly ms: number }
   /** A point in time: the milliseconds since 1970, in UTC. */
   | { readonly kind: "time"; readonly ms: number }
-  /** A time relative to the present, in the zone of whoever resolves it. */
+  /** A time relative to the present, such as `yesterday`. It needs a time zone (see `spokenToUtc`). */
   | { readonly kind: "spoken"; readonly spoken: SpokenTime }
   /**
-   * The name of a snapshot; if no snapshot has this name, an id or the beginning of an id. The id is that of a
-   * snapshot, session, restore, undo, write, action or transaction.
+   * The name of a snapshot. If no snapshot has this name, the word is an id or the beginning of an id. The id can be
+   * that of a snapshot, session, restore, undo, write, action or transaction.
    */
   | { readonly kind: "word"; readonly text: string };
 
-/** A moment of a history in the form in which a user writes it. */
+/** A moment, parsed from a user's text and not looked up in a history yet. */
 export interface Moment {
   readonly base: MomentBase;
   /** The number of snapshots to go back from the base; 0 for the base itself. */
@@ -56,16 +56,17 @@ export function parseMoment(text: string, toUtc: (time: CalendarTime) => number 
 }
 
 /**
- * Returns true if the moment names the same state whenever it is looked up. A word may change its meaning: a snapshot
- * may get this name later, or another id may begin with the word. Returns false for a moment with `~N`, too.
+ * Returns true if the moment names the same state whenever it is looked up. Returns false for a word, because its
+ * meaning can change: a snapshot may get this name later, or another id may begin with the word. Also returns false for
+ * a moment with `~N`.
  */
 export function isFixed({ base, back }: Moment): boolean {
   return back === 0 && ["number", "seq", "baseline"].includes(base.kind);
 }
 
 /**
- * Converts a moment that is a time without a zone, or a spoken time, to the same moment in UTC. Returns any other text
- * unchanged. `now`: the present, in milliseconds since 1970.
+ * Converts a moment to UTC if it is a time without a zone or a spoken time (such as `yesterday`), with or without `~N`.
+ * Returns any other text unchanged. `now` is the present, in milliseconds since 1970.
  */
 export function withZone(text: string, zone: Zone, now: number): string {
   const given = text.trim();
@@ -81,8 +82,8 @@ export function withZone(text: string, zone: Zone, now: number): string {
 
 /**
  * Returns true if a snapshot can have this name. A name is a letter or digit, followed by letters, marks, digits and
- * `._+@-`. It has at most 100 characters, is in Unicode's composed form, and is no other form of a moment (such as a
- * number, `latest` or `yesterday`).
+ * `._+@-`. It has at most 100 characters and is in Unicode's composed form (NFC). A text that can be another form of a
+ * moment (such as a number, `latest` or `yesterday`) is not a name.
  */
 export function isValidSnapshotName(name: string): boolean {
   if (name.normalize("NFC") !== name || /^(?:latest|baseline|now)$/i.test(name)) return false;
@@ -97,7 +98,10 @@ function refuse(text: string): never {
   });
 }
 
-/** Returns `undefined` if the text has none of the forms. A number or a date is never a word. */
+/**
+ * Returns `undefined` if the text has none of the forms of a moment. An impossible number or date gives `undefined`,
+ * too, and not a word.
+ */
 function parseBase(text: string, toUtc: (time: CalendarTime) => number): MomentBase | undefined {
   if (text === "latest" || text === "baseline" || text === "now") return { kind: text };
   if (/^\d+$/.test(text)) return wholeNumber(text, (n) => ({ kind: "number", n }));
@@ -126,7 +130,7 @@ function parseTime(text: string, toUtc: (time: CalendarTime) => number): MomentB
   const fraction = Number((found[7] ?? "").padEnd(3, "0").slice(0, 3));
   const time: CalendarTime = [year, month - 1, day, hour, minute, second, fraction];
   const utc = Date.UTC(...time);
-  // `Date.UTC` converts a day or an hour that does not exist to a later one. Here, such a time is refused.
+  // Refuse a day or an hour that does not exist, such as February 30. `Date.UTC` would convert it to a later time.
   if (!new Date(utc).toISOString().startsWith(clockText(time))) return undefined;
   const offset = offsetMinutes(found[8]);
   const ms = offset === undefined ? toUtc(time) : utc - offset * 60_000;

@@ -8,8 +8,8 @@ import { withVisible } from "./invisible.ts";
  * Bytes that are not UTF-8 are kept exactly. Each such byte is one lone surrogate U+DC80..U+DCFF (as in Python's PEP
  * 383). Therefore, a path is well-formed text exactly if its bytes are UTF-8.
  *
- * A path in a further tracked root begins with the component `\0<root id>`, which cannot be the name of a file. Paths
- * from outside must be converted by `parsePath` (text) or `pathFromBytes` (names from a file system).
+ * A path in a further tracked root begins with a mark: the component `\0<root id>`, which cannot be the name of a file.
+ * Paths from outside must be converted by `parsePath` (text) or `pathFromBytes` (names from a file system).
  */
 export type WorkspacePath = string & { readonly __brand: "WorkspacePath" };
 
@@ -65,7 +65,7 @@ export function pathFromBytes(bytes: Uint8Array): WorkspacePath {
 export function pathToBytes(path: string): Buffer {
   if (path.isWellFormed()) return Buffer.from(path);
   const parts: Buffer[] = [];
-  // With `u`, the second half of a surrogate pair is no match.
+  // With the flag `u`, the pattern does not match the second half of a surrogate pair.
   for (const run of path.split(/([\uDC80-\uDCFF]+)/u)) {
     if (run === "") continue;
     const code = run.charCodeAt(0);
@@ -190,9 +190,9 @@ export function rootFolderOf(path: WorkspacePath): WorkspacePath {
 }
 
 /**
- * Returns the parent of a path in a tree in which the further roots are children of the first root; `undefined` for the
- * top. This function is only for an index or a cache with such a tree. Everywhere else, a further root is not a child
- * of the first root.
+ * Returns the parent of a path in a tree that has the further roots as children of the first root. Returns `undefined`
+ * for the first root. Only an index or a cache with such a tree may use this function. Everywhere else, a further root
+ * is not a child of the first root.
  */
 export function nodeAbove(path: WorkspacePath): WorkspacePath | undefined {
   if (path === ROOT) return undefined;
@@ -228,8 +228,9 @@ export function isWithin(path: WorkspacePath, folder: WorkspacePath): boolean {
 }
 
 /**
- * Returns true if a tracked root contains a path, which must be relative to the root. A root that is a single file
- * contains only the path of that file. If a folder takes the file's place, the root also contains the paths beneath it.
+ * Returns true if a tracked root contains the path `inner`, which is relative to the root. If the root is a single
+ * file, `only` is the path of this file, and the root contains only this path. If a folder has replaced the file, the
+ * root also contains the paths beneath the folder.
  */
 export function isHeldBy({ only }: { readonly only?: string | undefined }, inner: WorkspacePath): boolean {
   return only === undefined || isWithin(inner, only as WorkspacePath);
@@ -241,7 +242,7 @@ export function isRootId(id: string): boolean {
 
 /**
  * Returns the workspace's path for a path within a tracked root. `root` is the id of the root, `undefined` for the
- * first root. Throws `PATH_INVALID` for an impossible id.
+ * first root. Throws `PATH_INVALID` for an invalid id.
  */
 export function pathInRoot(root: string | undefined, path: WorkspacePath): WorkspacePath {
   if (root === undefined) return path;
@@ -257,9 +258,9 @@ export function splitRoot(path: WorkspacePath): { readonly root: string | undefi
   return { root: path.slice(1, slash), path: path.slice(slash + 1) as WorkspacePath };
 }
 
-/** Matches the mark of a further root before a path: `@<root id>:`. */
+/** Matches `@<root id>:`, the prefix that stands for a further root in the text form of a path. */
 const ROOT_TEXT = /^@[a-z0-9-]+:/;
-/** The prefix of a path that is written in base64, because its bytes are not UTF-8. */
+/** The prefix of the base64 text form, which a path has if its bytes are not UTF-8. */
 const BYTES_TEXT = "base64:";
 
 export function isInFurtherRoot(text: string): boolean {
@@ -267,24 +268,25 @@ export function isInFurtherRoot(text: string): boolean {
 }
 
 /**
- * Returns true if a path within a root begins with `base64:` or, in the first root, like the mark of a further root.
- * Without a prefix (`textMark`), the text of such a path would be read as another path.
+ * Returns true if the path `inner` within a root begins with `base64:`. Also returns true if a path in the first root
+ * begins with `@<root id>:`. Without the prefix `./` (see `textMark`), the text of such a path would be read as another
+ * path.
  */
 export function beginsLikeMark(root: string | undefined, inner: string): boolean {
   return inner.startsWith(BYTES_TEXT) || (root === undefined && ROOT_TEXT.test(inner));
 }
 
 /**
- * Returns the prefix of a path in text: the mark of its root, and `./` if the path begins like a mark
- * (`beginsLikeMark`).
+ * Returns the prefix of a path's text form: `@<root id>:` for a further root, followed by `./` if the path itself
+ * begins like a prefix (`beginsLikeMark`).
  */
 export function textMark(root: string | undefined, inner: string): string {
   return (root === undefined ? "" : `@${root}:`) + (beginsLikeMark(root, inner) ? "./" : "");
 }
 
 /**
- * Formats a path for people. The text begins with `textMark`. Backslashes, invisible characters, marks of direction and
- * bytes that are not UTF-8 are escaped.
+ * Formats a path for people. The text begins with the prefix from `textMark`. Backslashes, invisible characters,
+ * direction marks and bytes that are not UTF-8 are escaped.
  */
 export function displayPath(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);

@@ -2,8 +2,8 @@ import { ChronicleError } from "./errors.ts";
 import type { Json, RecordBody } from "./event.ts";
 import { isHash, type Hash } from "./hash.ts";
 
-// Strict readers of a record's fields. A missing field, or a field of another type, is damage (`LOG_DAMAGED`), and
-// never gets a default.
+// Strict readers of a record's fields. A missing field, or a field of another type, is damage (`LOG_DAMAGED`). No
+// default value replaces such a field.
 
 /** Throws `LOG_DAMAGED`, with a message about `what`. */
 export function damaged(what: string): never {
@@ -11,8 +11,8 @@ export function damaged(what: string): never {
 }
 
 /**
- * Reads a path that a record names. If the path is refused, throws `LOG_DAMAGED` with the `PATH_INVALID` error as its
- * cause, because the path comes from the log and not from a caller.
+ * Calls `read` to read a path from a record. If `read` throws `PATH_INVALID`, throws `LOG_DAMAGED` with that error as
+ * its cause, because the invalid path comes from the log and not from a caller.
  */
 export function recordedPath<T>(read: () => T): T {
   try {
@@ -23,7 +23,7 @@ export function recordedPath<T>(read: () => T): T {
   }
 }
 
-/** Returns true for the refusal of a path, and for damage that was caused by such a refusal. */
+/** Returns true for a `PATH_INVALID` error, and for a `LOG_DAMAGED` error that has such an error as its cause. */
 export function isRefusedPath(error: unknown): error is ChronicleError {
   if (!(error instanceof ChronicleError)) return false;
   return error.code === "PATH_INVALID" || (error.code === "LOG_DAMAGED" && isRefusedPath(error.cause));
@@ -34,7 +34,7 @@ export function text(body: RecordBody, key: string): string {
   return typeof value === "string" ? value : damaged(`${key} is not text`);
 }
 
-/** Returns a field that must be text; `undefined` if it is missing. */
+/** Returns the text in a field, or `undefined` if the field is missing. Any other value is damage. */
 export function optionalText(body: RecordBody, key: string): string | undefined {
   return body[key] === undefined ? undefined : text(body, key);
 }

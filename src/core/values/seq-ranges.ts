@@ -2,8 +2,8 @@ import type { Json } from "./event.ts";
 import { damaged } from "./record-fields.ts";
 
 /**
- * A set of seqs as ascending ranges that do not overlap. `rangesOf` also joins adjacent ranges, but other lists may
- * have adjacent ranges. The set is compact, because an operation's events are adjacent.
+ * A set of seqs as ascending ranges that do not overlap. `rangesOf` also joins adjacent ranges, but the ranges in a
+ * record may be adjacent. This form is compact, because the events of an operation have consecutive seqs.
  */
 export type SeqRanges = readonly (readonly [first: number, last: number])[];
 

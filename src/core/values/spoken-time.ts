@@ -1,9 +1,9 @@
 /** The year, month (from 0), day, hour, minute, second and millisecond of a time without a zone. */
 export type CalendarTime = readonly [number, number, number, number, number, number, number];
 
-/** A day or a time of day as people say it, such as `yesterday`, `9am` or `monday 9:00`. It is relative to the present. */
+/** A day or a time of day in words, relative to the present, such as `yesterday`, `9am` or `monday 9:00`. */
 export interface SpokenTime {
-  /** `undefined` for a time of day alone. A number is a day of the week, from 0 for Sunday. */
+  /** A number is a day of the week (0 for Sunday). `undefined` for a time of day alone. */
   readonly day: "today" | "yesterday" | number | undefined;
   /** The hour, minute and second. */
   readonly clock: Clock | undefined;
@@ -59,9 +59,12 @@ function clockOf(word: string): Clock | undefined {
   return clock[0] < 24 && clock[1] < 60 && clock[2] < 60 ? clock : undefined;
 }
 
-/** A zone, which applies to times that are written without one. Times in UTC are milliseconds since 1970. */
+/** A time zone for times that are written without a zone. Times in UTC are milliseconds since 1970. */
 export interface Zone {
-  /** Converts a time to UTC. A time that the clock shows twice is the first of the two; one that it skips is a later one. */
+  /**
+   * Converts a time to UTC. If the clock shows the time twice (because it was set back), the first occurrence counts. If
+   * the clock skips the time, returns a later time.
+   */
   readonly toUtc: (time: CalendarTime) => number;
   readonly fromUtc: (ms: number) => CalendarTime;
 }
@@ -75,17 +78,24 @@ export const UTC: Zone = {
   },
 };
 
-/** The lengths by which a clock can be set back, in ms. The clock then shows the same times again. */
+/**
+ * The lengths, in ms, by which a clock can be set back; 0 if it was not set back. After it was set back, the clock
+ * shows the same times again.
+ */
 const SET_BACK = [0, 30 * 60_000, 60 * 60_000];
-/** The number of days in which a spoken time is searched. Two weeks are needed if the clock has skipped the time once. */
+/**
+ * The number of days, from today backwards, that are searched for a spoken time. Two weeks are needed if the clock
+ * skipped the time on the last such day of the week.
+ */
 const MOST_DAYS = 15;
 
 /**
- * Returns the time that is meant, in milliseconds since 1970. `now` is the present.
+ * Returns the time that a spoken time means, in milliseconds since 1970. `now` is the present.
  *
- * - A day of the week is the last one. Today is meant only with a time of day that has passed.
- * - A time of day alone is the last time at which the clock showed it.
- * - `yesterday` and a day of the week have the present time of day, unless one is given. `today` is its beginning.
+ * - A day of the week means its last occurrence. Today counts only if a time of day is given that has passed.
+ * - A time of day alone means the last time at which the clock showed it.
+ * - Without a time of day, `yesterday` and a day of the week mean the present time of day on that day.
+ * - Without a time of day, `today` means the beginning of today.
  */
 export function spokenToUtc({ day, clock }: SpokenTime, zone: Zone, now: number): number {
   const [year, month, date, hour, minute, second] = zone.fromUtc(now);

@@ -170,7 +170,7 @@ export class FramedChannel implements Channel {
     return new ChronicleError("UNAVAILABLE", `the connection has ended${why}`, cause === undefined ? {} : { cause });
   }
 
-  /** Ends the channel because of an error of the peer, and sends the error to the peer. */
+  /** Ends the channel because the peer has sent something wrong (`error`), and sends the error to the peer. */
   #refuse(error: ChronicleError): void {
     if (this.#end !== undefined) return;
     this.#finish({ by: "peer", error });
@@ -214,8 +214,8 @@ export class FramedChannel implements Channel {
     const reader = new FrameReader();
     try {
       for await (const piece of this.#wire.read()) {
-        // Keep reading after the end of the channel. Closing a TCP socket with unread bytes would reset the connection,
-        // and the peer might lose the last message, which has the reason.
+        // Keep reading after the end of the channel. Closing a TCP socket with unread bytes would reset the connection.
+        // The peer might then lose this side's last message, which gives the reason of the end.
         if (this.#end === undefined) this.#takePiece(reader, piece);
       }
     } catch (error) {
@@ -283,10 +283,11 @@ export class FramedChannel implements Channel {
   }
 }
 
-// Credit is counted from the beginning of a connection, in bytes of credited frames. Therefore, a grant that arrives
-// twice does no harm, and the count in the next frame reveals a lost frame. A grant that may have been lost is sent
-// again (`isStuck`). As long as a side has sent fewer bytes than the limit, it may send one more frame. That frame may
-// exceed the limit.
+// Credit is counted in bytes of credited frames. A grant gives a limit for all bytes since the beginning of the
+// connection, and each frame has the number of bytes that were sent since then. Therefore, a grant that arrives twice
+// does no harm, and the number in the next frame reveals a lost frame. A grant that may have been lost is sent again
+// (`isStuck`). As long as a side has sent fewer bytes than the limit, it may send one more frame. That frame may exceed
+// the limit.
 
 class CreditTaker {
   #sent = 0;
@@ -314,13 +315,13 @@ class CreditGiver {
   readonly #window: number;
   #limit = INITIAL_CREDIT_BYTES;
   /**
-   * The limit before the present one. If the peer has stopped at this earlier limit, it may not have received the
-   * present one.
+   * The limit before `#limit`. A peer that has stopped at this earlier limit may not have received the grant of
+   * `#limit`.
    */
   #earlier = INITIAL_CREDIT_BYTES;
   #arrived = 0;
   #consumed = 0;
-  /** Bytes of credited frames that have arrived and are not consumed yet. A frame that arrives twice counts twice. */
+  /** The bytes of credited frames that have arrived and are not consumed. A frame that arrives twice counts twice. */
   #held = 0;
 
   constructor(windowBytes: number) {
@@ -329,8 +330,8 @@ class CreditGiver {
 
   /**
    * Throws `LIMIT_EXCEEDED` if the other side had no credit for the frame, or if too many bytes wait to be consumed
-   * (because of repeated frames). On a reliable wire, throws `INTEGRITY_VIOLATION` if the count in the frame does not
-   * continue the count in the previous frame.
+   * (because of repeated frames). On a reliable wire, throws `INTEGRITY_VIOLATION` if `sent` is not the `sent` of the
+   * previous frame plus the credited bytes of this frame.
    */
   arrived({ sent, bytes }: Frame, credited: boolean, isReliable: boolean): void {
     const own = credited ? bytes : 0;
@@ -346,8 +347,8 @@ class CreditGiver {
   }
 
   /**
-   * Returns the new limit once half of the window is free again. Returns the present limit if its grant may have been
-   * lost. Otherwise, returns `undefined`.
+   * Returns the limit to grant to the peer: a new limit once half of the window is free again, or the present limit if
+   * its grant may have been lost. Returns `undefined` if no grant is necessary.
    */
   consumed({ sent, bytes }: Frame, credited: boolean): number | undefined {
     if (credited) this.#held -= bytes;
