@@ -62,8 +62,8 @@ function clockOf(word: string): Clock | undefined {
 /** A time zone for times that are written without a zone. Times in UTC are milliseconds since 1970. */
 export interface Zone {
   /**
-   * Converts a time to UTC. If the clock shows the time twice (because it was set back), the first occurrence counts. If
-   * the clock skips the time, returns a later time.
+   * Converts a time to UTC. If the clock shows the time twice (because it was set back), the first occurrence counts.
+   * If the clock skips the time, returns a later time.
    */
   readonly toUtc: (time: CalendarTime) => number;
   readonly fromUtc: (ms: number) => CalendarTime;

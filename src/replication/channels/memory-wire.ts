@@ -15,12 +15,12 @@ export interface LinkArrival {
    * their order.
    */
   readonly afterMs: number;
-  /** Delivered instead of the frame's bytes: a part of the frame, or a damaged frame. */
+  /** The bytes to deliver: a part of the frame, or a damaged frame. Default: the frame's bytes. */
   readonly bytes?: Uint8Array;
 }
 
 export interface LinkOptions {
-  /** Returns the arrivals of a frame: none, one, or several. Default: one, at once. */
+  /** Returns the arrivals of a frame. None means that the frame is lost. Default: the frame arrives once, at once. */
   readonly deliver?: (frame: LinkFrame) => readonly LinkArrival[];
   /**
    * Calls `run` after `afterMs` ms. Default: a microtask for 0 ms, and a timer for longer times. A simulation provides
@@ -56,7 +56,7 @@ export function memoryWires(options: LinkOptions = {}): MemoryLink<Wire> {
   };
 }
 
-/** If `deliver` is less reliable than a socket, `isReliable` must be false. */
+/** `isReliable` must be false if `deliver` can lose, repeat or reorder frames. */
 export function memoryChannels(options: LinkOptions & FramedChannelOptions = {}): MemoryLink<Channel> {
   const link = memoryWires(options);
   return { a: new FramedChannel(link.a, options), b: new FramedChannel(link.b, options), cut: () => link.cut() };
@@ -71,7 +71,8 @@ class MemoryWire implements Wire {
   #written = 0;
   #isClosed = false;
   /**
-   * `closed`: the other end has closed; bytes that arrived before can still be read. `broken`: reading fails at once.
+   * `closed`: the other end has closed the wire. Bytes that arrived before the close can still be read. `broken`:
+   * reading fails at once.
    */
   #state: "open" | "closed" | "broken" = "open";
   #wake: (() => void) | undefined;

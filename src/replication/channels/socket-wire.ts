@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Wire } from "../channel.ts";
 
-/** The maximum size, in bytes, of a frame that is held back, to be sent together with other frames. */
+/** The maximum size, in bytes, of a frame that is held back so that it can be sent together with other frames. */
 const SMALL_BYTES = 8 * 1024;
 
 /** A wire over a connected Unix or TCP socket. Once the wire is made, nothing else may use the socket. */

@@ -8,7 +8,8 @@ const HIGH_WATER_BYTES = 1024 ** 2;
 
 /**
  * The maximum size, in bytes, of a message. A longer frame is split into several messages. A WebSocket reports a
- * message only when all of it has arrived. With long messages, the receiver would regard a slow connection as dead.
+ * message only when all of the message has arrived. While a long message arrived slowly, the receiver would therefore
+ * regard the connection as dead.
  */
 const MESSAGE_BYTES = 256 * 1024;
 
@@ -16,14 +17,16 @@ const MESSAGE_BYTES = 256 * 1024;
 const UNREAD_BYTES = 1024 ** 2;
 
 /**
- * Close codes that report no error: done, going away, no code given. Code 1006 (no close frame arrived) is an error.
+ * The close codes that report no error: 1000 (done), 1001 (going away), 1005 (no code given). Code 1006 (no close frame
+ * arrived) is an error.
  */
 const PEACEFUL: ReadonlySet<number> = new Set([1000, 1001, 1005]);
 
 /**
  * A wire over an open WebSocket (package `ws`), for the client's or the server's side. The wire must be made in the
- * turn of the event loop in which the socket opens. Otherwise, the first messages are lost. The socket must be made
- * with `perMessageDeflate: false`, and with a `maxPayload` of one frame. A text message breaks the connection.
+ * turn of the event loop in which the socket opens, because messages that arrive before are lost. The socket must be
+ * made with `perMessageDeflate: false`, and with the maximum size of a frame as `maxPayload`. A text message breaks the
+ * connection.
  */
 export class WebSocketWire implements Wire {
   readonly #socket: OpenWebSocket;
@@ -53,7 +56,7 @@ export class WebSocketWire implements Wire {
     }
     const left = this.#send(frame);
     if (socket.bufferedAmount > HIGH_WATER_BYTES) return left;
-    // The next `write` finds the error in the state of the socket.
+    // Ignore a failure here. The next `write` finds the failure in the state of the socket.
     left.catch(() => undefined);
   }
 

@@ -40,9 +40,9 @@ async function* following<T>(first: Promise<IteratorResult<T>>, rest: AsyncItera
 }
 
 /**
- * Sends requested contents in blocks, as the store has them. While a slow replica receives a message, only this message
- * and the beginning of the next lookup are in memory. A content that is requested again before it was sent is sent only
- * once.
+ * Sends requested contents in the blocks in which the store has packed them. While a slow replica receives a message,
+ * only this message and the beginning of the next lookup are in memory. A content that is requested again before it was
+ * sent is sent only once.
  */
 export class BlockServer {
   readonly #channel: Channel;
@@ -59,8 +59,8 @@ export class BlockServer {
   }
 
   /**
-   * Takes a request and returns at once, so that the channel can be read on. Throws `LIMIT_EXCEEDED` if too many
-   * contents wait.
+   * Takes a request and returns at once, so that the caller can read the next message of the channel. Throws
+   * `LIMIT_EXCEEDED` if too many contents wait.
    */
   ask({ hashes }: MessageOf<"BlocksRequest">): void {
     for (let at = 0; at < hashes.length; at += HASH_BYTES) {
@@ -99,8 +99,8 @@ export class BlockServer {
   }
 
   /**
-   * Begins one lookup for all waiting contents. With several smaller lookups, more blocks would have to be repacked,
-   * because a block is repacked if a lookup needs only a part of its contents. Returns `undefined` if no content waits.
+   * Begins one lookup for all waiting contents. If a lookup needs only some of a block's contents, the block must be
+   * repacked. One large lookup causes less repacking than several small ones. Returns `undefined` if no content waits.
    */
   #begin(): Lookup | undefined {
     if (this.#later.size === 0) return undefined;

@@ -28,7 +28,7 @@ export class ContentFetch {
     this.#patience = new Patience(channel);
   }
 
-  /** True once a request was made. A message that arrives before that cannot be an answer. */
+  /** True once a request was made. A message that arrives before the first request cannot be an answer. */
   get hasAsked(): boolean {
     return this.#hasAsked;
   }
@@ -46,7 +46,8 @@ export class ContentFetch {
     const key = keyOf(request);
     const asked = this.#pending.get(key);
     if (asked?.request.length === piece?.length && asked !== undefined) return asked.answer;
-    // This request waits for the answer to the earlier one, because an answer does not name the requested length.
+    // A request with the same offset and another length is pending. Wait for the answer to that request, because an
+    // answer does not name the requested length.
     if (asked !== undefined) return asked.answer.then(() => this.get(content_hash, piece));
     const { promise: answer, resolve, reject } = Promise.withResolvers<Response | undefined>();
     this.#pending.set(key, { request, answer, resolve, reject });

@@ -21,8 +21,8 @@ type Response = MessageOf<"ContentFetchResponse">;
 
 interface ServingOptions {
   /**
-   * Called after each piece of a content that is sent in pieces. `done` is the end of the piece, and `total` is the
-   * size of the content. Must not throw.
+   * Called after each piece of a content that is sent in pieces. `done` is the offset at which the piece ends, and
+   * `total` is the size of the content. Must not throw.
    */
   readonly onBytes?: (done: number, total: number) => void;
   /**
@@ -32,7 +32,7 @@ interface ServingOptions {
   readonly deniesDamaged?: boolean;
 }
 
-/** The maximum number of requests of one peer that wait. */
+/** The maximum number of waiting requests from one peer. */
 const MAX_WAITING = 1_000;
 
 /**
@@ -126,8 +126,9 @@ async function collect(reader: BlobReader, start: number, end: number): Promise<
 }
 
 /**
- * Returns the chunk manifest of a content. A chunk is one piece long. If that would give more than `MAX_CHUNKS` chunks,
- * each chunk has several pieces. Throws `LIMIT_EXCEEDED` if a chunk would be too large.
+ * Returns the chunk manifest of a content. A chunk has the length of one piece (`MAX_PIECE_BYTES`). If there would be
+ * more than `MAX_CHUNKS` chunks, each chunk has the length of several pieces. Throws `LIMIT_EXCEEDED` if a chunk would
+ * be too large.
  */
 async function manifestOf(reader: BlobReader): Promise<NonNullable<Response["chunk_manifest"]>> {
   const total_size = reader.size;

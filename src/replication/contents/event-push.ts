@@ -46,9 +46,10 @@ export interface EventPushOptions {
 }
 
 /**
- * Sends a replica the events after its last one, in order. Several calls of `note` have the same effect as one: the log
- * is read again. In addition to the channel's credit, a window limits the bytes that were sent and are not
- * acknowledged. Without the window, a replica with a slow disk would get events that it must drop.
+ * Sends a replica the events after the replica's last event, in order. A call of `note` makes the push read the log
+ * again. Several calls before that read have the effect of one call. In addition to the channel's credit, a window
+ * limits the bytes that were sent and are not acknowledged. Without the window, a replica with a slow disk would get
+ * events that it must drop.
  */
 export class EventPush {
   readonly #channel: Channel;
@@ -65,7 +66,7 @@ export class EventPush {
    */
   #inFlight: { readonly seq: number; readonly bytes: number }[] = [];
   #inFlightBytes = 0;
-  /** Incremented by `begin` and `stop`, which both end a page that is being sent. */
+  /** Incremented by `begin` and `stop`. Both abort a page that is being sent. */
   #epoch = 0;
   #isNoted = false;
   #isRunning = false;
@@ -84,8 +85,8 @@ export class EventPush {
   }
 
   /**
-   * The iteration in the file event that was sent last. Of each parcel, only the last event is considered. 0 if there
-   * is no such event.
+   * The number of the iteration that the last sent file event records; 0 if no file event was sent. Considers only the
+   * last event of each parcel (see `#parcels`).
    */
   get iteration(): number {
     return this.#iteration;
@@ -124,8 +125,9 @@ export class EventPush {
 
   /**
    * Called when the replica holds every event up to `sequence`. Returns false if an earlier call already acknowledged
-   * this event. The empty history (0) is an exception. Each call for 0 returns true until the first event is sent or
-   * offered. Throws `INTEGRITY_VIOLATION` for an event that the replica cannot have.
+   * this event. An exception is the `sequence` 0, with which a replica acknowledges an empty history. Each such call
+   * returns true until the first event is sent or offered. Throws `INTEGRITY_VIOLATION` for an event that the replica
+   * cannot have.
    */
   acknowledge(sequence: number): boolean {
     if (sequence > this.#most) {
@@ -221,8 +223,8 @@ export class EventPush {
     const inline = new Map<SealedEvent, Uint8Array>();
     for (const { event, hash, size } of named) {
       const bytes = contents.get(hash);
-      // Leave out a content that is missing or damaged, or whose size differs from the event's. The replica requests
-      // such a content.
+      // Leave out a content that is missing or damaged, or whose size differs from the size in the event. The replica
+      // then requests the content.
       if (bytes?.length === size) inline.set(event, bytes);
     }
     return inline;

@@ -36,8 +36,8 @@ const PAGE = 5_000;
 export class HistoryContents implements WorkspaceContents, NamedContents, WorkspaceBlocks, SecretContents {
   readonly #context: HistoryContext;
   /**
-   * The contents that are named by other records than those of files, with the paths in those other records. Only
-   * events up to `#seq` have been read.
+   * Maps each content that is named by a record other than a file record to the paths that such records give for the
+   * content. Covers the events up to `#seq`.
    */
   readonly #others = new Map<Hash, readonly WorkspacePath[]>();
   #seq = 0;
@@ -75,8 +75,8 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
       const ofFiles = names.hasAdded ? new Set(hashes) : await this.#protectedContents();
       const found = new Set<Hash>();
       for (const hash of hashes) if (ofFiles.has(hash) && (await this.#isSecretOfFiles(hash))) found.add(hash);
-      // The index knows only the contents in file records. Other contents of files are named by a conflict, by a
-      // version, or by an open operation that will write them.
+      // The index knows only the contents in file records. A conflict, a version or an open operation can name further
+      // contents of files.
       const known = await this.#context.index.withContents(hashes);
       const others = hashes.filter((hash) => !known.has(hash));
       if (others.length > 0) await this.#readOn(head.seq);
@@ -128,8 +128,8 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
   }
 
   /**
-   * Adds to `#others` the contents that are named by the events up to `upTo`, except file events. A concurrent caller
-   * waits for the running read, and then reads on if necessary.
+   * Reads the events up to `upTo`, except file events, and adds the contents that they name to `#others`. A concurrent
+   * caller waits for the running read, and then reads further events if necessary.
    */
   async #readOn(upTo: number): Promise<void> {
     while (this.#seq < upTo) {

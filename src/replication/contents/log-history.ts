@@ -8,7 +8,7 @@ import { Signal } from "../../util/signal.ts";
 import type { Timers } from "../../util/timers.ts";
 import { oldestSeq } from "../../engine/log/history-start.ts";
 
-/** A position is kept for about every 256th event that is read. */
+/** The minimum distance, in events, between two positions that are kept in memory (`#marks`). */
 const MARK_EVERY = 256;
 
 /**
@@ -38,15 +38,15 @@ interface LogHistoryOptions {
    */
   readonly others?: OtherWriters;
   /**
-   * Returns the position of an event's line. `LogHistory` checks the position, because it can be wrong. Default: the
-   * log is read to find the position.
+   * Returns the position of an event's line. `LogHistory` checks the position, because the position can be wrong.
+   * Default: `LogHistory` reads the log to find the position.
    */
   readonly locate?: (seq: number) => Promise<LogPosition | undefined>;
 }
 
 /**
- * Gives the replicas of a workspace the workspace's log, as durable events with their exact lines, in order. All
- * replicas of a workspace share one object.
+ * Gives the replicas of a workspace the durable events of the workspace's log, in order and with their exact lines. All
+ * replicas of a workspace share one `LogHistory`.
  */
 export class LogHistory {
   readonly workspace: string;
@@ -63,7 +63,7 @@ export class LogHistory {
    */
   #marks: LogPosition[] = [];
   #firstSeq: number | undefined;
-  /** The seq of the log's first line when `#firstSeq` was found. */
+  /** The seq of the log's first line at the time when `#firstSeq` was determined. */
   #logFirst: number | undefined;
   #permanent: Head | undefined;
   readonly #own = new RecentEvents();
@@ -89,7 +89,7 @@ export class LogHistory {
 
   /**
    * Returns the last event that is durable and cannot be cut off any more. Replicas get no later event: if the origin
-   * lost a line that a replica has, their histories would diverge.
+   * lost a line that a replica has, the two histories would diverge.
    */
   async head(): Promise<Head> {
     const { seq, hash } = await this.#log.refresh();
@@ -121,8 +121,8 @@ export class LogHistory {
   }
 
   /**
-   * Called when any process may have recorded events. The log is read a moment later. If the events are this process's
-   * own, `recorded` is usually called before that, and the read needs no lock.
+   * Called when any process may have recorded events. The log is read a moment later. If this process has recorded the
+   * events, `recorded` is usually called before the read, and the read then needs no lock.
    */
   grown(): void {
     const { others } = this.#options;
@@ -145,20 +145,20 @@ export class LogHistory {
     return own.seq > (this.#permanent?.seq ?? 0) ? own : this.#permanent;
   }
 
-  /** The oldest event whose line exists in the log or its archive, as found by the last call of `head`. */
+  /** The seq of the oldest event whose line exists in the log or its archive, as of the last call of `head`. */
   get firstSeq(): number {
     return this.#firstSeq ?? this.#log.firstSeq;
   }
 
   /**
-   * Returns the hash of an event; `""` for event 0. Returns `undefined` if the event does not exist yet. Also returns
-   * `undefined` if neither the event's line nor the next line, which names the event's hash, exists any more.
+   * Returns the hash of an event; `""` for event 0. Returns `undefined` if the event does not exist yet. The hash is in
+   * the event's line and in the next line. If neither line exists any more, also returns `undefined`.
    */
   async hashAt(seq: number): Promise<Hash | "" | undefined> {
     const head = await this.head();
     if (seq === head.seq) return head.hash;
     if (seq === 0) return EMPTY_HEAD.hash;
-    // Determine the oldest event again, because the archive may have been dropped since.
+    // Determine the oldest event again, because the archive may have been dropped in the meantime.
     if (seq < this.#log.firstSeq) await this.#findFirst();
     if (seq < this.firstSeq - 1 || seq > head.seq) return undefined;
     const isBefore = seq === this.firstSeq - 1;
@@ -211,8 +211,8 @@ export class LogHistory {
   }
 
   /**
-   * Sets the permanent head and returns it. Never moves the head back, because a read can end after another read that
-   * began later.
+   * Sets the permanent head and returns it. Never moves the head back, because the result of an earlier read can arrive
+   * after that of a later read.
    */
   async #note(head: Head): Promise<Head> {
     if (this.#log.firstSeq !== this.#logFirst) await this.#findFirst();
@@ -242,7 +242,7 @@ export class LogHistory {
       // Always check the first line, because it shows whether the position is still right.
       if (at >= seq || isMark || at === start.seq) {
         const event = sealed(line);
-        // If the position is wrong, another process has dropped the archive since the position was noted. Find the
+        // If the position is wrong, another process has dropped the archive after the position was kept. Find the
         // positions anew, and read again.
         if (event.seq !== at) return yield* this.#anew(Math.max(at, seq), isAgain);
         if (isMark) this.#marks.push({ seq: at, offset: line.offset });
@@ -320,7 +320,7 @@ export class RecentEvents {
     return this.#head;
   }
 
-  /** Takes durable events, in order. If an event does not follow the one before it, all earlier events are dropped. */
+  /** Takes durable events, in order. Drops all kept events if the next event does not directly follow them. */
   add(events: readonly SealedEvent[]): void {
     for (const event of events) {
       if (event.seq <= this.#head.seq) continue;
@@ -350,8 +350,8 @@ export class RecentEvents {
   }
 
   /**
-   * Returns the newest events, whose lines have at most half of `MOST_CHARACTERS` together. If the kept events could
-   * fill the whole limit, every new event would exceed it again, and copy the array.
+   * Returns the newest events whose lines together have at most half of `MOST_CHARACTERS`. If the events could fill the
+   * whole limit, every further event would exceed the limit again, and the array would be copied each time.
    */
   #lastOnes(): SealedEvent[] {
     let characters = 0;

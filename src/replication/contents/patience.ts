@@ -7,7 +7,7 @@ import type { Channel } from "../channel.ts";
 const BEATS = 4;
 
 /**
- * If more bytes than this arrive between two heartbeats, the peer is still sending, and the count of heartbeats
+ * The number of bytes between two heartbeats above which the peer counts as still sending. The count of heartbeats then
  * restarts.
  */
 const QUIET_BYTES = 4_096;

@@ -8,9 +8,9 @@ import type { WorkspaceContents } from "./content-server.ts";
 import type { NamedContents } from "./event-push.ts";
 
 export interface SecretContents {
-  /** Returns those of the contents that belong or belonged to a secret file, and never to an ordinary path. */
+  /** Returns those of the contents that only secret files have had. A content of an ordinary path is not a secret. */
   secrets(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
-  /** True if the content that is recorded at this path is a secret. */
+  /** True if a file at this path is a secret by its name. */
   isSecretPath(path: WorkspacePath): Promise<boolean>;
 }
 
@@ -23,8 +23,8 @@ export interface SessionSource {
 
 /**
  * The contents of a workspace as one session serves them. Secrets (contents of files that are secrets by their names)
- * are left out until `admitSecrets` is called. The session calls it when a replica that is allowed to have secrets
- * requests them.
+ * are left out until `admitSecrets` is called. The session calls `admitSecrets` when a replica that is allowed to have
+ * secrets requests them.
  */
 export class SessionContents implements WorkspaceContents, NamedContents, WorkspaceBlocks {
   readonly #source: SessionSource;
@@ -44,8 +44,8 @@ export class SessionContents implements WorkspaceContents, NamedContents, Worksp
   }
 
   /**
-   * True if this session serves the content of the event. Decides by the class in the event, not by the index. The
-   * index may not know the content yet, because an event can be sent before its commit has ended.
+   * True if this session serves the content of the event. Decides by the class in the event, because the index may not
+   * know the content yet: an event can be sent before its commit has ended.
    */
   isGiven({ record }: Pick<SealedEvent, "record">): boolean {
     return this.#givesSecrets || record["class"] !== "protected";
