@@ -10,8 +10,9 @@ import type { CycleSides, FileHistory } from "./read-cycle.ts";
 import { optional } from "../../../util/optional.ts";
 import type { Timers } from "../../../util/timers.ts";
 
-// The sync must halt if its folder is missing, was replaced, or has lost many entries at once. An unmounted disk looks
-// like such a loss. If the sync mistook the loss for a person's work, it would delete everything on the other side.
+// The sync must halt (stop until a person decides) if its folder is missing, was replaced, or has lost many entries at
+// once. An unmounted disk looks like such a loss. If the sync took the loss for a person's work, the sync would delete
+// everything on the other side.
 
 /**
  * The maximum number of entries that may be lost at once if at least one entry is kept. A larger loss is allowed only
@@ -30,13 +31,14 @@ interface Lost {
  * `upstream` counts entries that are gone from the origin and would be deleted in the folder.
  */
 export interface Losses extends Lost {
-  /** The lost entries that had been in the folder for longer than `MEMORY_MS`. */
+  /** The numbers of the lost entries that had been in the folder for longer than `MEMORY_MS`. */
   readonly older: Lost;
   /**
-   * Lost entries that were not weighed, because the ignore rules leave them out. `local` and `upstream` do not count
-   * them.
+   * The numbers of lost entries that the ignore rules leave out. These entries are not in `local` and `upstream`, and
+   * normally cause no halt.
    */
   readonly ignored: Lost;
+  /** The halt that the losses of a side cause, if any. */
   readonly halted: { readonly [side in Side]?: ReplicaHalt };
 }
 
@@ -135,7 +137,7 @@ export async function weighDeletions(
 
 /**
  * The numbers of entries that a side has lost and kept, and the resulting halt. `older` counts the lost entries that
- * are older than `MEMORY_MS`. `kept` can be too low, because the count stops once it is high enough.
+ * are older than `MEMORY_MS`. `kept` can be too low, because counting stops at the number that allows the loss.
  */
 interface Weighed {
   readonly lost: number;
@@ -152,9 +154,9 @@ interface Weighing {
 }
 
 /**
- * Weighs one side without its ignored paths. These paths were recorded before the ignore rules named them, and do not
- * count as anybody's work. If this weighing gives no halt, but the side has kept none of the other paths either,
- * everything may be gone. The ignored paths are then weighed as well.
+ * Compares the losses of one side with its kept entries, without the ignored paths. Ignored paths were recorded before
+ * the ignore rules named them, and do not count as anybody's work. If this comparison gives no halt, but the side has
+ * kept nothing except ignored paths, everything may be gone. A second comparison then includes the ignored paths.
  */
 async function weigh(ground: LossGround, changes: readonly PathChange[], side: Side): Promise<Weighed> {
   if (countLost(changes) === 0) return { lost: 0, older: 0, kept: 0 };
@@ -167,9 +169,9 @@ async function weigh(ground: LossGround, changes: readonly PathChange[], side: S
 }
 
 /**
- * Weighs the changes with two checks. The first check compares all recent losses with all kept entries. The second
- * check compares only the losses and kept entries that are older than `MEMORY_MS`. Without the second check, entries
- * that were created between two parts of a deletion would count as kept.
+ * Compares losses with kept entries in two checks. The first check compares all recent losses with all kept entries.
+ * The second check compares only the losses and kept entries that are older than `MEMORY_MS`. Without the second check,
+ * entries that were created between two parts of a deletion would count as kept.
  */
 async function weighThese(ground: LossGround, { side, changes, ignored }: Weighing): Promise<Weighed> {
   const lost = countLost(changes);
@@ -199,14 +201,14 @@ interface Counting {
   readonly since: number;
   /** Counting stops once both numbers are reached. */
   readonly enough: KeptCount;
-  /** Entries that were renamed. They count as kept. */
+  /** The numbers of renamed entries. Renamed entries count as kept. */
   readonly moved: KeptCount;
   readonly ignored: Weighing["ignored"];
 }
 
 /**
- * The number of entries that existed when both sides last agreed and still exist. `older` counts those of them that are
- * older than `MEMORY_MS`.
+ * The number of entries that existed when both sides last agreed and that still exist. `older` counts only those that
+ * are older than `MEMORY_MS`.
  */
 interface KeptCount {
   readonly all: number;
@@ -257,7 +259,7 @@ async function haltFor(ground: LossGround, loss: Loss, { side, gone }: Told): Pr
   const { lost, kept } = loss;
   if (reason === "mass-deletion")
     return { reason, detail: `${lost} of ${lost + kept} entries were deleted ${where} at once${mostlyIn(gone)}` };
-  const what = (await isBare(ground, side)) ? "everything" : "everything that was there before";
+  const what = (await isBare(ground, side)) ? "everything" : "everything except new entries";
   return { reason, detail: `${what} was deleted ${where}` };
 }
 
@@ -282,7 +284,7 @@ async function isBare({ own, local, mirror, head, rules }: LossGround, side: Sid
 }
 
 /**
- * Changes the decisions so that the side `lostOn` gets back its lost entries from the other side. Entries whose
+ * Changes the decisions so that the side `lostOn` gets its lost entries back from the other side. Entries whose
  * deletion is intended (`isMeant`) stay deleted.
  */
 export function putBack(
@@ -313,8 +315,8 @@ export function checkRoot(known: FolderIdentity | undefined, now: FolderIdentity
 }
 
 /**
- * Compares inode numbers, and birth times if both are known. Ignores the device number, because it can change. Every
- * restart of the machine can change it, and for btrfs and overlayfs also every mount.
+ * Compares inode numbers, and birth times if both are known. Ignores the device number, because a restart of the
+ * machine can change it. On btrfs and overlayfs, every mount can change the device number, too.
  */
 function canBeSame(a: FolderIdentity, b: FolderIdentity): boolean {
   return a.ino === b.ino && (a.birth ?? b.birth) === (b.birth ?? a.birth);
@@ -352,9 +354,9 @@ function add(counts: Map<string, number>, { kind, hash }: Entry): void {
 }
 
 interface Loss {
-  /** Entries that are lost now, or were lost within the last `MEMORY_MS`. */
+  /** The number of entries that are lost now, or were lost within the last `MEMORY_MS`. */
   readonly lost: number;
-  /** Entries that existed before and still exist. New entries are not among them. */
+  /** The number of entries that existed when both sides last agreed and that still exist. */
   readonly kept: number;
 }
 
@@ -393,7 +395,7 @@ export const MEMORY_MS = 10_000;
 const FEW = 3;
 const MOMENT_MS = 100;
 
-/** The wait after a deletion of more than `FEW` entries, because a large deletion may have begun. */
+/** The wait, in ms, after a deletion of more than `FEW` entries, because a large deletion may have begun. */
 const QUIET_MS = 400;
 
 /**
@@ -403,9 +405,9 @@ const QUIET_MS = 400;
 const MOST_WAITS = 10;
 
 /**
- * The maximum number of waits before a large deletion at the origin halts the sync, and the length of each, in ms. The
- * deletion may be the first half of a slow rename. Or the origin may already have restored the entries, and the events
- * that record this are still on their way.
+ * The maximum number of waits before a large deletion at the origin halts the sync, and the length of each wait, in ms.
+ * The deletion may be the first half of a slow rename. Or the origin may already have restored the entries, but the
+ * events of this restoration have not arrived yet.
  */
 const MOST_DOUBTS = 5;
 const DOUBT_MS = 1_000;
@@ -416,7 +418,7 @@ const NONE: Counted = { local: 0, upstream: 0, older: { local: 0, upstream: 0 } 
 export class RecentDeletions {
   readonly #timers: Timers;
   #recent: Counted = NONE;
-  /** Incremented when a person accepts deletions. Deletions of earlier generations are then forgotten. */
+  /** Incremented when a person accepts deletions. All earlier deletions are then forgotten. */
   #generation = 0;
   #last: Lost = NONE;
   #waits = 0;
@@ -432,8 +434,8 @@ export class RecentDeletions {
 
   /**
    * Returns the time to wait for more deletions, in ms, or `undefined` to continue without a wait. If more entries are
-   * gone than at the last call, a large deletion may have begun. `found` is the halt that follows if the sync does not
-   * wait.
+   * gone than at the last call, a large deletion may have begun. `found` is the halt that the sync would report without
+   * a wait.
    */
   waitFor(
     { halted, ignored = NONE, ...weighed }: Lost & Partial<Pick<Losses, "halted" | "ignored">>,

@@ -4,9 +4,9 @@ import { isInBase } from "../../../engine/log/read-base.ts";
 const WINDOW = 2_000;
 
 /**
- * Returns the seq of the last event whose time differs from `now` (epoch milliseconds) by more than `ms` milliseconds.
- * Any event in the log's base qualifies, too. Returns 0 if there is no such event. If the clock jumped, forward or
- * back, events from before the jump qualify.
+ * Returns the seq of the last event that is in the log's base, or whose time differs from `now` (epoch milliseconds) by
+ * more than `ms` milliseconds. Returns 0 if there is no such event. An event with a time after `now` is found, too,
+ * because the clock may have been set back since that event.
  */
 export async function eventBefore(
   index: Pick<IndexStore, "events" | "head">,

@@ -12,7 +12,7 @@ interface Known {
   readonly record: ReplicaRecord;
 }
 
-/** The record is cached, because every cycle asks for it. */
+/** The key of the cached record. The record is cached, because every cycle of the sync reads it. */
 const known = memoKey<Known>("the sync's record");
 
 /** Returns the last record of the workspace's sync; `undefined` if the workspace never had a sync. */
@@ -28,8 +28,8 @@ export async function findReplicaRecord(context: Context): Promise<ReplicaRecord
 }
 
 /**
- * Reads the event. If the log is shorter than the index, throws the damage of the log instead of an error about the
- * missing event.
+ * Reads the record's last event. If the log is shorter than the index, throws an error about the damage of the log, not
+ * about the missing event.
  */
 async function readLast(context: Context, last: EventRow): Promise<LogEvent> {
   try {

@@ -70,8 +70,7 @@ export interface CycleParts {
   readonly identity: () => FolderIdentity | undefined;
   readonly nameRules: NameRules | undefined;
   /**
-   * Resolves to a halt if the folder must not follow this origin because of the place where it lies. Called in each
-   * cycle.
+   * Resolves to a halt if the folder's location does not allow it to follow this origin. Called in each cycle.
    */
   readonly apart?: ((record: ReplicaRecord) => Promise<ReplicaHalt | undefined>) | undefined;
   /**
@@ -117,7 +116,7 @@ interface Planned {
  */
 const MOST_SINCE = 1_000;
 
-/** The maximum number of waits for the rest of a partial commit, and the length of each, in ms. */
+/** The maximum number of waits for the rest of a commit that has arrived in part, and the length of each, in ms. */
 const MOST_PARTS = 50;
 export const PART_MS = 20;
 
@@ -134,7 +133,7 @@ export class FolderCycle implements Disposable {
   readonly #erasures: OriginErasures;
   readonly #sources: Pick<CycleSides, "isOwn" | "stoodOn">;
   #record: ReplicaRecord;
-  /** The origin's event up to which the folder is reconciled. The record in the log may lag behind it. */
+  /** The origin's event up to which the folder is reconciled. The record in the log may name an earlier event. */
   #applied: number;
   /** The own event up to which the folder was compared; `undefined` if everything must be compared. */
   #known: number | undefined;
@@ -147,9 +146,9 @@ export class FolderCycle implements Disposable {
    * conflict may change no file.
    */
   #disputed: readonly WorkspacePath[] = [];
-  /** The folder on another device that was recognised as the known one. */
+  /** The identity of a folder on another device whose contents were recognised as those of the known folder. */
   #recognised: FolderIdentity | undefined;
-  /** The own event up to which the record in the log includes the origin's answers. */
+  /** The own event up to which the origin's answers are in the record in the log. */
   #answersTo: number;
   #part = { local: 0, head: 0, times: 0 };
   /** The result of `#readSettled` while `#catchUpWithHeld` runs; otherwise empty. */
@@ -197,8 +196,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Like `compareAll`, but for use after a halt whose cause may be gone. The next cycle does not send the changes that
-   * the journal holds, but only the differences that it finds itself.
+   * Like `compareAll`, but for use after a halt whose cause may be gone. The next cycle does not send the changes in
+   * the journal. It sends only the differences that it finds itself.
    */
   lookAgain(): void {
     this.#known = undefined;
@@ -275,8 +274,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Returns a halt if the folder is on another device and its contents do not match. A folder that was recognised on a
-   * device is not sampled again there.
+   * Returns a halt if the folder is on another device and its contents do not match. If the folder was already
+   * recognised on its present device, its contents are not compared again.
    */
   async #checkContents(known: FolderIdentity | undefined, now: FolderIdentity | undefined) {
     if (now === undefined || known === undefined || !isElsewhere(known, now)) return undefined;
@@ -302,10 +301,10 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Makes the sync a new replica of an origin that has lost its events after `common`. Before that, applies the lost
-   * events to the folder. The mirror still holds these events. The first step of the new replica regards nothing as
-   * deleted. The caller must reopen the sync. Throws `REFUSED` if a step halts, or if an open conflict is about events
-   * that the origin has lost.
+   * Called if the origin has lost its events after `common`. First applies the lost events to the folder, because the
+   * mirror still holds them. Then makes the sync a new replica of the origin. The first step of the new replica regards
+   * nothing as deleted. The caller must reopen the sync. Throws `REFUSED` if a step halts, or if an open conflict is
+   * about events that the origin has lost.
    */
   async rejoin(sandboxId: string, common: number): Promise<void> {
     // The record names no origin yet if the origin lost its events before anything came into the folder.
@@ -350,9 +349,9 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Returns the path of each settled conflict, with the seq of an event of the origin. Up to this event, the settlement
-   * decides about the path and everything beneath it. Without this map, a path that cannot be written would raise its
-   * settled conflict again.
+   * Maps the path of each settled conflict to the seq of an event of the origin. Up to this event, the settlement
+   * decides about the path and everything beneath the path. Without this map, the settled conflict of a path that
+   * cannot be written would be opened again.
    */
   async #readSettled(): Promise<ReadonlyMap<WorkspacePath, number>> {
     const { origin } = this.#record;
@@ -371,8 +370,8 @@ export class FolderCycle implements Disposable {
    * Records the path's present state, settles its conflict, and resolves to the conflict as it is afterwards. Throws
    * `NOT_FOUND` if there is no conflict. Throws `REFUSED` in these cases:
    * - the sides do not merge;
-   * - the sides are not those of `resolution`;
-   * - something is in the way;
+   * - the sides are not those that the person saw (`resolution.from`);
+   * - something on disk is in the way of the result;
    * - the mode is one-way, and `resolution` does not keep the origin's side.
    */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
@@ -396,8 +395,8 @@ export class FolderCycle implements Disposable {
       if (!(await mirror.proves([...looked], applied))) continue;
       const report = await this.#materializer.materialise({ ...step, record, planned: { seq: local, looked } });
       if (report.moved.length > 0) continue;
-      // If something was applied, only folders with untracked files are blocked. The conflicts of these folders stay
-      // open, and the folders are retried.
+      // If some change was applied, only folders with untracked files can be blocked. The conflicts of these folders
+      // stay open, and the folders are retried.
       if (report.applied.length === 0 && report.blocked.length > 0) throw inTheWay(report.blocked);
       this.#record = record;
       const left = (await this.openConflicts()).find((one) => one.record.path === path);
@@ -502,8 +501,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * True if a conflict of the path, or of a folder above it, was settled in view of this event of the origin or a later
-   * one.
+   * True if a conflict of the path, or of a folder above the path, was settled. The settlement must have taken into
+   * account the origin's events up to `upstreamSeq`.
    */
   #isSettled(path: WorkspacePath, upstreamSeq: number): boolean {
     if (this.#settledAt.size === 0) return false;
@@ -526,7 +525,7 @@ export class FolderCycle implements Disposable {
     return touched;
   }
 
-  /** Returns the paths that wait for a retry of a failed write, and have not changed at the origin since. */
+  /** Returns the paths that wait for a retry of a failed write and have not changed at the origin since that write. */
   #waiting(paths: readonly CyclePath[], conflicts: readonly IdentifiedConflict[]): Set<WorkspacePath> {
     const upstream = new Map(paths.map(({ path, upstream: there }) => [path, there?.seq ?? 0]));
     const waiting = new Set<WorkspacePath>();
@@ -547,7 +546,7 @@ export class FolderCycle implements Disposable {
 
   /**
    * True if the index of the mirror is right about the files that the plan uses, both now and at the last agreement.
-   * The lines of the origin's log prove this. A first plan uses all files.
+   * The lines of the origin's log prove this. A plan without paths (`planFirst`) uses all files.
    */
   async #isProved({ plan, paths, head }: Planned): Promise<boolean> {
     const { mirror } = this.#parts;
@@ -604,7 +603,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Skips the events that the step itself has recorded. If all of these events came from the origin, none is sent back.
+   * Skips the events that the step itself has recorded. If all of these events came from the origin, none is sent to
+   * the origin.
    */
   #advanceOver(plan: CyclePlan, local: number, report: UpstreamReport): void {
     const { from, seq, applied } = report;
@@ -623,7 +623,7 @@ export class FolderCycle implements Disposable {
 
   /**
    * Called when the record is in the log. `isNews` is true if the events that were written with the record need not be
-   * sent to the origin. These events then count as answered, provided that all earlier events were answered.
+   * sent to the origin. These events then count as answered if all earlier events were answered.
    */
   #noteRecord(record: ReplicaRecord, { from, seq }: UpstreamReport, isNews: boolean): void {
     this.#record = record;

@@ -39,13 +39,14 @@ interface JournalSource {
   /** Default: the names of secrets never change. */
   readonly names?: Pick<SharedNames, "refresh"> | undefined;
   /**
-   * True if a change stays in the folder and is not sent. The path is an editor's own file, or the folder cannot hold
-   * the origin's entry at or above this path. Default: false.
+   * True if a change stays in the folder and is not sent, because the path is an editor's own file, or because the
+   * folder cannot hold the origin's entry at or above this path. Default: false.
    */
   readonly keepsHere?: ((path: WorkspacePath, entry: Entry | undefined) => Promise<boolean>) | undefined;
   /**
-   * True if an entry is not sent, because the next step must compare both sides. Either the folder never had the state
-   * that the entry claims to have seen, or that state came into the folder again after the change. Default: false.
+   * True if a journal entry is not sent, because the next step must compare both sides. Either the folder never had the
+   * origin's state on which the entry claims to be based, or that state came into the folder again after the change.
+   * Default: false.
    */
   readonly isLeftToStep?: ((entry: JournalEntry) => Promise<boolean>) | undefined;
   /** The own event (event of the folder's own log) up to which everything was answered when the journal was opened. */
@@ -57,8 +58,9 @@ interface JournalSource {
 const PAGE = 2_000;
 
 /**
- * Reads a folder's changes from its log, and passes them to the session, which sends them to the origin. Only released
- * changes are passed on. The deletion guard examines a change before its release.
+ * Reads a folder's changes from its log, and passes them to the session, which sends them to the origin. Each change is
+ * an entry of the journal. Only released entries are passed on. The deletion guard examines an entry before its
+ * release.
  */
 export class FolderJournal implements WriteJournal {
   readonly changed = new Signal<void>();
@@ -73,8 +75,8 @@ export class FolderJournal implements WriteJournal {
   /** The last unanswered entry of each path. */
   readonly #waiting = new Map<WorkspacePath, JournalEntry>();
   /**
-   * Paths whose answer names an event that the mirror lacks, with the seq of that event. The paths stay undecided until
-   * the event arrives.
+   * Maps each path whose answer names an event that the mirror lacks to the seq of that event. Such a path stays
+   * undecided until the event arrives.
    */
   readonly #awaited = new Map<WorkspacePath, number>();
   /** Paths with an entry that the origin has rejected, or may have rejected. The next step compares these paths. */
@@ -108,8 +110,9 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * Called after a step has decided about `paths`. A path whose answer names an event that the mirror lacks stays in
-   * `again`. Forgets the refusals of the paths in `agreed`, because these paths are now the same on both sides.
+   * Called after a step has decided about `paths`. Removes these paths from `again`, except a path whose answer names
+   * an event that the mirror lacks. Forgets the refusals of the paths in `agreed`, because these paths are now the same
+   * on both sides.
    */
   decided(paths: Iterable<WorkspacePath>, agreed: Iterable<WorkspacePath> = []): void {
     for (const path of agreed) this.#refused.delete(path);
@@ -167,9 +170,9 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * Withdraws the entries that settle one of these disputes. Such an entry has seen an event of the origin that is
-   * later than the dispute's `baseSeq`. For a path beneath the disputed one, `since` takes the place of `baseSeq`.
-   * Called in each step, because a person can have undone a settlement.
+   * Withdraws the entries that settle one of these open disputes, because a person may have undone the settlement. Such
+   * an entry is based on an event of the origin (`seen`) that is later than the dispute's `baseSeq`. For a path beneath
+   * the disputed path, `since` takes the place of `baseSeq`. Called in each step.
    */
   withdraw(disputes: readonly Dispute[]): void {
     const byPath = new Map(disputes.map((one) => [one.path, one]));
@@ -209,7 +212,7 @@ export class FolderJournal implements WriteJournal {
     return this.#refused.has(path) || (this.#awaited.get(path) ?? 0) > this.#source.head();
   }
 
-  /** True if the path's last change was released and the mirror does not have its result yet. */
+  /** True if the path's last change was released and the mirror does not have the result of this change yet. */
   isSent(path: WorkspacePath): boolean {
     const localSeq = this.#waiting.get(path)?.localSeq;
     return localSeq === undefined ? (this.#awaited.get(path) ?? 0) > this.#source.head() : localSeq <= this.#released;
@@ -225,7 +228,8 @@ export class FolderJournal implements WriteJournal {
   async next(after: number, limit: number): Promise<JournalPage> {
     await this.#source.names?.refresh();
     await this.#judgeAnew();
-    // If the origin has seen events that this log has lost, return the log's end, so that the caller notices the loss.
+    // If the origin has received events that this log has lost, return the log's end, so that the caller notices the
+    // loss.
     if (this.#isRead && after > this.#scanned) return { entries: [], upTo: this.#scanned };
     const from = this.#queue.findIndex(({ localSeq }) => localSeq > after);
     const ready = from < 0 ? [] : this.#queue.slice(from, from + limit);
