@@ -506,7 +506,7 @@ describe("replicate", () => {
     await said(running, /paused/);
     writeFileSync(join(box, "built.txt"), "mine\n");
     writeFileSync(join(origin, "built.txt"), "theirs\n");
-    expect(run("steered-home", ["sync", "flush"], box).err).toContain("`chronicle sync resume` continues it");
+    expect(run("steered-home", ["sync", "flush"], box).err).toContain("`chronicle sync resume` continues the sync");
     boxes("resume");
     await until(() => expect(boxes("conflicts")).toMatchObject([{ path: "built.txt" }]));
     expect(boxes("resolve", "built.txt", "--keep-local")).toMatchObject({ kept: "local", conflicts: 0 });

@@ -34,7 +34,7 @@ describe.each([
     expect(desk.tree()).toEqual({ a: "a" });
     const conflicts = await rig.during(desk.sync.conflicts());
     expect(conflicts.map(({ record: { path, reason, sync } }) => [path, reason, sync?.detail])).toEqual([
-      ["d", "blocked", 'upstream it holds "d/g/x.log", whose deletion does not go there'],
+      ["d", "blocked", 'at the origin, the folder holds "d/g/x.log", which is not deleted there'],
     ]);
     expect(desk.sync.shape).toMatchObject({ state: "in-sync", pending: 0, conflicts: 1 });
     expect(refusals(desk)).toBe(1);

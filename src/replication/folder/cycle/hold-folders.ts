@@ -17,9 +17,9 @@ interface HoldGround {
   readonly head: number;
   readonly rules: ReplicatedPaths;
   /**
-   * `again`: the paths to check, in addition to the paths of `conflicts`. Therefore, a folder is checked only if the
-   * origin has not accepted its deletion, or if it was held before. `refused`: the paths whose last change the origin
-   * has refused.
+   * `again`: the paths to check, in addition to the paths of `conflicts`. Therefore, a folder is checked only in two
+   * cases: the origin has not accepted the folder's deletion, or the folder is already in conflict. `refused`: the paths
+   * whose last change the origin has refused.
    */
   readonly journal: Pick<FolderJournal, "again" | "refused">;
   readonly conflicts: readonly IdentifiedConflict[];
@@ -32,9 +32,9 @@ interface HoldGround {
  * Changes the decisions so that no folder is deleted at the origin while an entry stays in it. An entry stays if its
  * deletion was refused or is never sent. The deletion of an entry is never sent in four cases: the sync excludes the
  * entry, the sync does not write the entry back, the entry is an editor's own file, or the folder's disk cannot hold
- * the entry. If such a folder were deleted, its deletion would be sent again and again. A folder that stays is a
- * conflict until it is empty at the origin or a person restores it. In the mode `two-way-resolved`, it is restored
- * without a conflict.
+ * the entry. Without this check, the folder's deletion would be sent again and again. A folder that stays at the origin
+ * is a conflict until the folder is empty at the origin or a person restores it locally. In the mode
+ * `two-way-resolved`, the folder is restored locally without a conflict.
  */
 export async function holdFolders(
   decisions: readonly SettledDecision[],
@@ -94,12 +94,15 @@ interface Holding {
   readonly rules: ReplicatedPaths;
 }
 
-/** Only the topmost held folder becomes a conflict. The held folders in it are settled together with it. */
+/**
+ * Returns the decision for a folder that stays at the origin. Only the topmost of such folders becomes a conflict. The
+ * folders in it are settled together with it.
+ */
 function heldDecision(one: SettledDecision, { holder, isTop, rules }: Holding): SettledDecision {
   const { sides } = one;
   if (rules.mode === "two-way-resolved") return { ...one, decision: settle(sides, both(sides.remote)) };
   const stay = settle(sides, sides);
-  const heldBy = `upstream it holds ${JSON.stringify(displayPath(holder))}, whose deletion does not go there`;
+  const heldBy = `at the origin, the folder holds ${JSON.stringify(displayPath(holder))}, which is not deleted there`;
   if (!isTop) return { ...one, decision: { ...stay, action: "held" }, heldBy };
   return { ...one, decision: { ...stay, action: "conflict" }, heldBy };
 }
@@ -112,7 +115,8 @@ interface NameGround {
 }
 
 /**
- * Returns the new paths that cannot be created, because their names collide with those of other paths, present or new.
+ * Returns the new paths that cannot be created, because their names collide with the names of present paths or of other
+ * new paths.
  */
 export async function findHeldNames(
   decisions: readonly SettledDecision[],

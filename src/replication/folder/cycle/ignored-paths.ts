@@ -10,7 +10,8 @@ import type { CycleSides, FileHistory } from "./read-cycle.ts";
 
 export interface IgnoreGround {
   /**
-   * Histories, each with the seq as of which it is queried. A path that one history lacks is looked up in the next one.
+   * The histories that are searched for ignore files, each with the seq as of which it is read. A file that one history
+   * lacks is looked up in the next history.
    */
   readonly histories: readonly (readonly [FileHistory, number])[];
   readonly blobs: Pick<BlobStore, "open">;
@@ -19,7 +20,7 @@ export interface IgnoreGround {
 
 /**
  * Finds recorded paths that the ignore rules leave out now. Such paths were recorded before the rules named them. The
- * rules of a deleted ignore file still apply.
+ * rules of a deleted ignore file still apply if an older history has the file.
  */
 export class IgnoredPaths {
   readonly #ground: IgnoreGround;
@@ -79,8 +80,8 @@ export class IgnoredPaths {
 }
 
 /**
- * Returns the ignored paths of a side. The side's present ignore files apply, and so do those that were deleted since
- * the last agreement.
+ * Returns an `IgnoredPaths` for one side. The side's present ignore files apply, and so do the ignore files that were
+ * deleted since both sides last agreed.
  */
 export function ignoredOn(
   side: Side,

@@ -28,8 +28,8 @@ export interface Materialised {
 }
 
 /**
- * The maximum number of changes that a first sync attributes one by one. If there are more, only the origin's history
- * tells whose work each change is.
+ * The maximum number of changes in a first sync for which the folder's log names the authors. If there are more
+ * changes, only the origin's history names the authors.
  */
 const MOST_OF_FIRST = 4_096;
 
@@ -67,8 +67,8 @@ export class LocalMaterializer {
   }
 
   /**
-   * If another folder has replaced the known one, records the new one as the workspace's folder, so that a later move
-   * is recognised.
+   * If the sync's folder is no longer the known folder, records it as the workspace's folder, so that a later move is
+   * recognised.
    */
   async #know({ folder: now }: ReplicaRecord): Promise<void> {
     const before = this.#folder;

@@ -22,8 +22,8 @@ export function nothingLost(): ChronicleError {
 
 /** Returns the error `REFUSED` for a restore that is requested although the sync is not halted. */
 export function nothingHalted(): ChronicleError {
-  return new ChronicleError("REFUSED", "the sync is not halted: nothing that was deleted waits to be put back", {
-    hint: "in the folder, `chronicle undo --file PATH` takes back a deletion, and `chronicle restore MOMENT PATH` brings back an earlier state",
+  return new ChronicleError("REFUSED", "the sync is not halted: there are no deleted files to restore", {
+    hint: "in the folder, `chronicle undo --file PATH` undoes a deletion, and `chronicle restore MOMENT PATH` brings back an earlier state",
   });
 }
 
@@ -34,21 +34,21 @@ export function nothingHalted(): ChronicleError {
 export function notUnderWay({ stopped, paused }: ReplicaRecord, why: string): ChronicleError {
   const hint =
     stopped === true
-      ? "`chronicle sync start URL#WORKSPACE FOLDER` continues where it stopped"
+      ? "`chronicle sync start URL#WORKSPACE FOLDER` continues the sync where it stopped"
       : paused === true
-        ? "`chronicle sync resume` continues it"
+        ? "`chronicle sync resume` continues the sync"
         : "`chronicle sync status` says what to do";
   return new ChronicleError("REFUSED", `the sync is not under way: ${why}`, { hint });
 }
 
-/** Throws `REFUSED` if an open conflict is about an event after `common`. The origin has lost those events. */
+/** Throws `REFUSED` if an open conflict is about an event after `common`, because the origin has lost these events. */
 export function refuseDisputed(conflicts: readonly IdentifiedConflict[], common: number): void {
   const behind = conflicts.filter(({ record }) => isAfter(record, common));
   if (behind.length === 0) return;
   const paths = behind.map(({ record }) => shownPath(record.path));
   const what = behind.length === 1 ? `the conflict of ${paths[0]} is` : `${behind.length} conflicts are`;
   throw new ChronicleError("REFUSED", `${what} about changes that the origin has lost`, {
-    hint: "only this replica still has the origin's side: settle it first (`chronicle sync conflicts`, `chronicle sync resolve`)",
+    hint: "only this replica still has the lost changes: first settle the conflicts about them (`chronicle sync conflicts`, `chronicle sync resolve`)",
     data: { paths: paths.slice(0, 100) },
   });
 }

@@ -6,9 +6,9 @@ import type { Timers } from "../../../util/timers.ts";
 export interface ObstaclesOptions {
   readonly worktree: Pick<Worktree, "check" | "explain">;
   readonly timers: Timers;
-  /** In epoch milliseconds. */
+  /** Returns the present time, in epoch milliseconds. */
   readonly now: () => number;
-  /** Runs the work while no other work of the sync runs. */
+  /** Waits until no other work of the sync runs, and then runs `work`. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   /** The changes that could not be written and wait to be retried. */
   readonly blocked: () => readonly Change[];
@@ -19,7 +19,7 @@ export interface ObstaclesOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** The time between two checks, in ms. */
+/** The minimum time between two checks, in ms. */
 const BETWEEN_MS = 3_000;
 /** Checks take at most 1/`COSTLY_PARTS` of the time. Therefore, slow checks run less often. */
 const COSTLY_PARTS = 20;
@@ -28,8 +28,8 @@ const MOST_LOOKED_AT = 500;
 
 /**
  * Detects that obstacles to paths are gone. Most obstacles disappear without any recorded event: a FIFO or an ignored
- * file is removed, a file system is remounted for writing, an attribute is cleared. Paths can be checked every few
- * seconds, because a check, unlike a retry, adds no line to the log. A path is retried once a check no longer finds its
+ * file is removed, a file system is remounted for writing, an attribute is cleared. A retry adds a line to the log, but
+ * a check does not. Therefore, paths are checked every few seconds, and are retried once a check no longer finds their
  * obstacle. Obstacles that a check cannot detect (a quota) are left to `Retries`.
  */
 export class Obstacles implements Disposable {

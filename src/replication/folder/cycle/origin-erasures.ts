@@ -16,13 +16,13 @@ import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
 export interface Standing {
   readonly record: Pick<ReplicaRecord, "origin" | "settled">;
-  /** The origin's event up to which the folder is reconciled with it. */
+  /** The origin's event up to which the folder is reconciled with the origin. */
   readonly applied: number;
   /** Paths about which the folder and its origin disagree. */
   readonly disputed: readonly WorkspacePath[];
 }
 
-/** Applies an origin's erasures to the history of the folder that follows the origin. */
+/** Adopts an origin's erasures: repeats them in the history of the folder that follows the origin. */
 export class OriginErasures {
   readonly #context: Context;
   readonly #mirror: Mirror;
@@ -39,8 +39,8 @@ export class OriginErasures {
   }
 
   /**
-   * An erasure at the origin can end the recording of paths. This method ends the recording of the same paths in the
-   * folder. The files stay in the folder. Called before a step is planned. Returns false if only a part of the
+   * An erasure can make the origin stop recording some paths. This method makes the folder's history stop recording the
+   * same paths. The files stay in the folder. Called before a step is planned. Returns false if only a part of the
    * erasure's commit has arrived.
    */
   async leave(standing: Standing): Promise<boolean> {
@@ -85,8 +85,8 @@ export class OriginErasures {
   }
 
   /**
-   * Returns the paths whose recording at the origin was ended by an erasure. Leaves out a path if the folder does not
-   * have the path's last state at the origin.
+   * Returns the paths that the origin has stopped recording because of an erasure. Leaves out a path if its state in
+   * the folder is not the last state that the origin had recorded.
    */
   async #untracked(
     { applied, head }: { readonly applied: number; readonly head: number },
@@ -104,7 +104,7 @@ export class OriginErasures {
     const found: UntrackedPath[] = [];
     for (const { path, row } of absent) {
       const record = records.get(row.seq);
-      // The record is missing for an event before a full reconciliation, because the mirror lacks the event's line.
+      // After a full reconciliation, the mirror lacks the lines of earlier events, and their records are missing.
       const by = record ?? erasures.find(({ untracked }) => holdsSeq(untracked, row.seq));
       if (by === undefined || (record !== undefined && record.cause !== "erase")) continue;
       const before = (await index.iterationAt(path, local))?.entry;

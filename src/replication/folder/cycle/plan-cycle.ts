@@ -67,8 +67,8 @@ interface Proposing {
 }
 
 /**
- * True if the path's present state must be sent to the origin. Always false for a path that this step changes in the
- * folder, because the journal sends such a change anyway.
+ * True if the path's present state must be sent to the origin. False for a path that this step changes in the folder,
+ * because the journal sends such a change anyway.
  */
 function isProposed({ sides, decision }: SettledDecision, { change, path, ground }: Proposing): boolean {
   if (change !== undefined || sameEntry(sides.remote, decision.remote)) return false;
@@ -106,8 +106,8 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
     if (known === undefined || !saysTheSame(known.record, record))
       planned.push({ id: known?.id ?? ground.newId(), record });
   }
-  // Withdraw the remaining conflicts. Their sides agree again, or their obstacle is gone, or this step removes the
-  // obstacle. The conflicts of waiting paths stay open.
+  // Withdraw the remaining conflicts, except those of waiting paths. The sides of a withdrawn conflict agree again, or
+  // its obstacle is gone, or this step removes the obstacle.
   for (const known of open.values()) {
     if (!ground.waiting.has(known.record.path)) planned.push(withdrawn(known));
     else if (known.record.sync?.since !== undefined) planned.push(onlyOfItsPath(known));
@@ -124,8 +124,8 @@ interface ConflictGround {
 function conflictOf(one: SettledDecision, { at, known, ground }: ConflictGround): ConflictRecord {
   const { path, sides, heldBy } = one;
   const { origin, applied, now } = ground;
-  // The conflict of a folder that is only held (`heldBy`) has no `since`, because its children are not disputed. This
-  // step reconciles the children.
+  // The conflict of a folder that only stays at the origin (`heldBy`) has no `since`, because the folder's children are
+  // not in conflict. This step reconciles the children.
   const about = heldBy === undefined ? { since: known?.record.sync?.since ?? applied } : { detail: heldBy };
   return {
     path,
@@ -165,7 +165,7 @@ function withdrawn({ id, record }: IdentifiedConflict): IdentifiedConflict {
   return { id, record: { ...record, state: "settled", settled: "withdrawn" } };
 }
 
-/** Limits the conflict of a waiting path to this path, because this step reconciles the paths beneath it. */
+/** Limits the conflict of a waiting path to the path itself, because this step reconciles the paths beneath it. */
 function onlyOfItsPath({ id, record }: IdentifiedConflict): IdentifiedConflict {
   if (record.sync === undefined) return { id, record };
   const { since: _over, ...sync } = record.sync;
@@ -173,8 +173,8 @@ function onlyOfItsPath({ id, record }: IdentifiedConflict): IdentifiedConflict {
 }
 
 /**
- * Returns the conflicts to report. A path that could not be written is reported as open, whatever was planned for it.
- * Such a path is left out if its conflict was already open before.
+ * Returns the conflicts to report: those of the plan, except for paths that could not be written. A path that could not
+ * be written is reported as an open conflict, unless its conflict was open before this step.
  */
 export function toldConflicts(
   planned: readonly IdentifiedConflict[],
@@ -204,8 +204,8 @@ export function isNewsOnly({ changes, proposals }: CyclePlan): boolean {
 }
 
 /**
- * True if a step only applied changes of the origin, applied all of them, and met no concurrent change. If so, no path
- * needs another comparison.
+ * True if a step only applied changes of the origin, applied all of them, and met no concurrent change. After such a
+ * step, no path needs another comparison.
  */
 export function isOnlyTaken(plan: CyclePlan, local: number, { from, blocked, copies }: UpstreamReport): boolean {
   return from === local && isNewsOnly(plan) && plan.conflicts.length + blocked.length + copies.length === 0;

@@ -28,7 +28,8 @@ export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefine
   const { own, applied, local, mirror, head, nameRules } = sides;
   if (applied !== 0 || (await own.touched(0, local)).length > 0) return undefined;
   const changes: UpstreamChange[] = [];
-  // In path order, the entries beneath a path follow it directly.
+  // The last path that is not a folder. In path order, entries beneath this path would follow it directly. Such entries
+  // exist only if a part of a commit is missing.
   let leaf: WorkspacePath | undefined;
   for await (const rows of mirror.entriesAt(head)) {
     for (const { path, seq, iteration, entry } of rows) {
@@ -43,7 +44,7 @@ export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefine
   return collide ? undefined : { changes, proposals: [], conflicts: [] };
 }
 
-/** True if the folder is to get the origin's entry and can hold it. */
+/** True if the folder is to get the origin's entry and can hold this entry. */
 async function mayCome(
   { rules, editorFiles, gitPaths, secrets, notHeld }: FirstSides,
   path: WorkspacePath,

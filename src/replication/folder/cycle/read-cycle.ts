@@ -27,12 +27,12 @@ export interface CycleSides {
   readonly head: number;
   /** The event of the folder's own log as of which the folder is read. */
   readonly local: number;
-  /** The open conflicts. Their paths, and the paths beneath, have bases that are older than `applied`. */
+  /** The open conflicts. The bases of their paths, and of the paths beneath them, can be older than `applied`. */
   readonly conflicts: readonly IdentifiedConflict[];
   readonly rules: ReplicatedPaths;
   /** True if this replica wrote the state that the origin recorded with this event. */
   readonly isOwn: (seq: number) => Promise<boolean>;
-  /** See `onCommonGround`. Default: unknown. */
+  /** Finds the origin's states on which the folder's states are based. Default: these states are unknown. */
   readonly stoodOn?: BothHistories["stoodOn"];
   /**
    * True if the origin has an erasure after `applied`. The folder may have recorded paths as deleted because of this
@@ -56,19 +56,19 @@ export interface CycleSides {
 /** The number of paths that are read at once. Other work can run between two batches. */
 const BATCH = 2_048;
 
-/** The maximum number of the origin's last changes of a path that are searched for a change by this replica. */
+/** The maximum number of a path's last changes at the origin that are searched for a change by this replica. */
 const MOST_LOOKED_BACK = 50;
 
 /**
- * Reads the states of the touched paths, and of all paths that are needed to decide about them. The folders above each
- * touched path are needed. Everything beneath a path is needed if the path is in conflict, or if it is a folder in some
- * of its three states (base, local, remote) but not in all. Leaves out paths that the folder and its origin do not
- * share.
+ * Reads the states of the touched paths, and of all paths that are needed to decide about the touched paths. The
+ * folders above each touched path are needed. Everything beneath a path is needed if the path is in conflict, or if it
+ * is a folder in some of its three states (base, local, remote) but not in all. Leaves out paths that the folder and
+ * its origin do not share.
  */
 export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePath>): Promise<CyclePath[]> {
   const found = new Map<WorkspacePath, CyclePath>();
   await readInto(found, withFolders(touched), sides);
-  // As long as a path was in conflict, the paths beneath it were held. When the conflict ends, these paths need a
+  // While a path is in conflict, the paths beneath it keep their states. When the conflict ends, these paths need a
   // decision.
   const held = sides.conflicts
     .filter(({ record }) => record.sync?.since !== undefined)
@@ -112,9 +112,9 @@ async function withoutEditorFiles(
 }
 
 /**
- * Corrects the base of paths whose recording was ended by an erasure at the origin. The folder has recorded such a path
- * as deleted, and both sides agreed on this absence. A later entry of the origin at the path is new, and was not
- * deleted in the folder.
+ * Corrects the base of paths that both sides have stopped recording because of an erasure at the origin. The folder's
+ * history has recorded such a path as deleted, and both sides agreed on this absence. A later entry of the origin at
+ * the path is new, and was not deleted in the folder.
  */
 async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): Promise<readonly CyclePath[]> {
   if (sides.mayHaveLeft !== true) return paths;
@@ -226,8 +226,8 @@ async function readInto(
       // deleted there.
       const isNew = local[i] === undefined && !disputed.has(path) && sides.isDeleting?.(path, there?.seq ?? 0) !== true;
       const at = (isNew ? undefined : base[i]) ?? NEVER;
-      // If a conflict has no common state, the last search for a base ended at the origin's event that the conflict
-      // names.
+      // If a conflict has no common state, an earlier step has already searched for a base up to the origin's event
+      // that the conflict names (`upstreamSeq`).
       const sync = at.entry === undefined && at.seq === 0 ? disputed.get(path) : undefined;
       const judgedTo = Math.max(base[i]?.seq ?? 0, sync?.upstreamSeq ?? 0);
       found.set(path, { path, base: at, judgedTo, local: local[i]?.entry, remote: there?.entry, upstream });
