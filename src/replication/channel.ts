@@ -9,7 +9,7 @@ export interface ChannelEnd {
 }
 
 /**
- * A connection to one peer that carries messages in both directions, each at most once.
+ * A connection to one peer that carries messages in both directions. Each message arrives at most once.
  *
  * Flow control is by credit, in bytes. A *credited* message carries lines of a log, contents of files, or listings of
  * folders. Each side may send as many bytes of credited messages as the other side has granted. A side grants more
@@ -68,8 +68,8 @@ export interface Wire {
   write(frame: Uint8Array): Promise<void>;
 
   /**
-   * Yields what the other end writes, in pieces of any size. Called only once. Ends when the other end has closed
-   * normally. Throws when the connection broke.
+   * Yields the bytes that the other end writes, in pieces of any size. May be called only once. Ends when the other end
+   * has closed normally. Throws if the connection breaks.
    */
   read(): AsyncIterable<Uint8Array>;
 

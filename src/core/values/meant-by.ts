@@ -1,7 +1,7 @@
 /**
  * Returns the items whose id equals the typed text. If no id equals the text, returns the items whose ids begin with
- * the text. Therefore, a complete id never matches a longer id. An empty text matches no item. Every shortened
- * id is resolved by this rule.
+ * the text. Therefore, a complete id never matches a longer id. An empty text matches no item. This rule
+ * applies to every shortened id.
  */
 export function meantBy<T>(all: readonly T[], asked: string, idOf: (one: T) => string): readonly T[] {
   const exact = all.filter((one) => idOf(one) === asked);

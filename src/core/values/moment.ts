@@ -99,8 +99,8 @@ function refuse(text: string): never {
 }
 
 /**
- * Returns `undefined` if the text has none of the forms of a moment. An impossible number or date gives `undefined`,
- * too, and not a word.
+ * Returns `undefined` if the text has none of the forms of a moment. A number or a date that is invalid is not parsed
+ * as a word.
  */
 function parseBase(text: string, toUtc: (time: CalendarTime) => number): MomentBase | undefined {
   if (text === "latest" || text === "baseline" || text === "now") return { kind: text };

@@ -61,7 +61,7 @@ export function pathFromBytes(bytes: Uint8Array): WorkspacePath {
   return text as WorkspacePath;
 }
 
-/** Returns the exact bytes of a path. The path must not have the mark of a root (see `splitRoot`). */
+/** Returns the exact bytes of a path. The path must not have the mark of a further root (see `splitRoot`). */
 export function pathToBytes(path: string): Buffer {
   if (path.isWellFormed()) return Buffer.from(path);
   const parts: Buffer[] = [];
@@ -125,7 +125,7 @@ function isValid(piece: Buffer): boolean {
 
 /**
  * Compares two paths component by component, and two components by their bytes. A folder comes directly before its
- * contents. All sorted paths have this order.
+ * contents. All sorted lists of paths have this order.
  */
 export function comparePaths(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
@@ -213,7 +213,8 @@ export function nameOf(path: WorkspacePath): string {
 }
 
 /**
- * Returns the path of a name in a folder. The name is not checked, so it must come from a file system or from a path.
+ * Returns the path of a name in a folder. The name must come from a file system or from a path, because this function
+ * does not check the name.
  */
 export function childOf(folder: WorkspacePath, name: string): WorkspacePath {
   return (folder === "" ? name : `${folder}/${name}`) as WorkspacePath;

@@ -79,8 +79,8 @@ export const UTC: Zone = {
 };
 
 /**
- * The lengths, in ms, by which a clock can be set back; 0 if it was not set back. After it was set back, the clock
- * shows the same times again.
+ * The amounts, in ms, by which a clock may have been set back (0: not at all). A clock that was set back shows the same
+ * times again.
  */
 const SET_BACK = [0, 30 * 60_000, 60 * 60_000];
 /**
@@ -92,7 +92,7 @@ const MOST_DAYS = 15;
 /**
  * Returns the time that a spoken time means, in milliseconds since 1970. `now` is the present.
  *
- * - A day of the week means its last occurrence. Today counts only if a time of day is given that has passed.
+ * - A day of the week means its last occurrence. Today counts only if a time of day is given and has already passed.
  * - A time of day alone means the last time at which the clock showed it.
  * - Without a time of day, `yesterday` and a day of the week mean the present time of day on that day.
  * - Without a time of day, `today` means the beginning of today.

@@ -18,8 +18,8 @@ export interface FramedChannelOptions {
   readonly timers?: Timers;
   /**
    * Called with each failure of this side that ends the channel, or that is passed to `close` after the end. Returns
-   * the id of the failure in the diagnostics; the peer gets this id instead of the message. Default: failures are not
-   * reported.
+   * the id of the failure in the diagnostics. The peer gets this id instead of the failure's message. Default: failures
+   * are not reported.
    */
   readonly onFailure?: (error: ChronicleError) => string;
 }
@@ -128,7 +128,7 @@ export class FramedChannel implements Channel {
 
   close(reason?: ChronicleError): void {
     if (this.#end !== undefined) {
-      // The peer cannot get a message any more, but `onFailure` still gets a failure.
+      // The channel has ended, so the peer cannot get the reason. If the reason is a failure of this side, report it.
       if (reason !== undefined && reason !== this.#end.error && isOwnFailure(reason)) this.#onFailure?.(reason);
       return;
     }

@@ -8,8 +8,8 @@ const HIGH_WATER_BYTES = 1024 ** 2;
 
 /**
  * The maximum size, in bytes, of a message. A longer frame is split into several messages. A WebSocket reports a
- * message only when all of the message has arrived. While a long message arrived slowly, the receiver would therefore
- * regard the connection as dead.
+ * message only when all of the message has arrived. If a long message arrived slowly, the receiver would see no
+ * bytes and regard the connection as dead.
  */
 const MESSAGE_BYTES = 256 * 1024;
 
@@ -24,9 +24,9 @@ const PEACEFUL: ReadonlySet<number> = new Set([1000, 1001, 1005]);
 
 /**
  * A wire over an open WebSocket (package `ws`), for the client's or the server's side. The wire must be made in the
- * turn of the event loop in which the socket opens, because messages that arrive before are lost. The socket must be
- * made with `perMessageDeflate: false`, and with the maximum size of a frame as `maxPayload`. A text message breaks the
- * connection.
+ * turn of the event loop in which the socket opens. If it is made later, the first messages are lost. The socket must
+ * be made with `perMessageDeflate: false`, and with the maximum size of a frame as `maxPayload`. A text message breaks
+ * the connection.
  */
 export class WebSocketWire implements Wire {
   readonly #socket: OpenWebSocket;

@@ -40,9 +40,9 @@ async function* following<T>(first: Promise<IteratorResult<T>>, rest: AsyncItera
 }
 
 /**
- * Sends requested contents in the blocks in which the store has packed them. While a slow replica receives a message,
- * only this message and the beginning of the next lookup are in memory. A content that is requested again before it was
- * sent is sent only once.
+ * Sends requested contents in blocks, if possible as the store has packed them. While a slow replica receives a
+ * message, only this message and the beginning of the next lookup are in memory. A content that is requested again
+ * before it was sent is sent only once.
  */
 export class BlockServer {
   readonly #channel: Channel;

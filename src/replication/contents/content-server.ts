@@ -9,9 +9,9 @@ import type { MessageOf } from "../protocol/messages.ts";
 export interface WorkspaceContents {
   /**
    * Opens a content that some event of this workspace names. Returns `undefined` for any other content, even if the
-   * store holds it for another workspace. Otherwise, a hash alone would give access to another workspace's content.
-   * `isNamed` is true if the caller took the hash from an event of this workspace. The search for such an event is then
-   * skipped.
+   * store holds it for another workspace. Without this rule, a hash alone would give access to another workspace's
+   * content. `isNamed` is true if the caller took the hash from an event of this workspace. The search for such an
+   * event is then skipped.
    */
   open(hash: Hash, isNamed?: boolean): Promise<BlobReader | undefined>;
 }
@@ -52,8 +52,8 @@ export class ContentServer {
   }
 
   /**
-   * Queues a request. Ignores a request that is already in the queue, because a peer repeats slow requests. Does not
-   * block the reader of the channel. Throws `LIMIT_EXCEEDED` if too many requests wait.
+   * Queues a request. Ignores a request that is already in the queue, because a peer repeats a request that is not
+   * answered soon. Does not block the reader of the channel. Throws `LIMIT_EXCEEDED` if too many requests wait.
    */
   ask(request: Request): void {
     if (this.#waiting.some((one) => isSame(one, request))) return;

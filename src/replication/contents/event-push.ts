@@ -56,7 +56,7 @@ export class EventPush {
   readonly #options: EventPushOptions;
   /** The last event that was sent. `undefined` before `begin`, and while the replica must reconcile. */
   #sent: Head | undefined;
-  /** The last event that was sent, offered, or passed to `begin`. No later event can be acknowledged. */
+  /** The latest event that was sent, or passed to `offered` or `begin`. No later event can be acknowledged. */
   #most = 0;
   #acknowledged = 0;
   #iteration = 0;

@@ -36,8 +36,8 @@ const PAGE = 5_000;
 export class HistoryContents implements WorkspaceContents, NamedContents, WorkspaceBlocks, SecretContents {
   readonly #context: HistoryContext;
   /**
-   * Maps each content that is named by a record other than a file record to the paths that such records give for the
-   * content. Covers the events up to `#seq`.
+   * Maps each content that is named in a record other than a file record to the paths that have the content in such
+   * records. Covers the events up to `#seq`.
    */
   readonly #others = new Map<Hash, readonly WorkspacePath[]>();
   #seq = 0;

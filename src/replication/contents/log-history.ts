@@ -115,7 +115,7 @@ export class LogHistory {
   async #lookLater(): Promise<void> {
     this.#isToLook = false;
     const before = this.#permanent?.seq ?? 0;
-    // Ignore a failure, because the next caller of `head` gets it.
+    // Ignore a failure, because the next caller of `head` gets the failure, too.
     const { seq } = await this.head().catch(() => ({ seq: before }));
     if (seq > before) this.changed.emit();
   }

@@ -8,7 +8,7 @@ import type { WorkspaceContents } from "./content-server.ts";
 import type { NamedContents } from "./event-push.ts";
 
 export interface SecretContents {
-  /** Returns those of the contents that only secret files have had. A content of an ordinary path is not a secret. */
+  /** Returns the secrets among the contents. A content is a secret if only secret files have ever had this content. */
   secrets(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /** True if a file at this path is a secret by its name. */
   isSecretPath(path: WorkspacePath): Promise<boolean>;

@@ -149,7 +149,7 @@ interface Weighed {
 interface Weighing {
   readonly side: Side;
   readonly changes: readonly PathChange[];
-  /** The paths that are not weighed. Default: none. */
+  /** Finds the paths that are left out of the comparison. Default: no path is left out. */
   readonly ignored?: Pick<IgnoredPaths, "of">;
 }
 

@@ -70,7 +70,7 @@ export interface CycleParts {
   readonly identity: () => FolderIdentity | undefined;
   readonly nameRules: NameRules | undefined;
   /**
-   * Resolves to a halt if the folder's location does not allow it to follow this origin. Called in each cycle.
+   * Resolves to a halt if a folder at this location must not follow this origin. Called in each cycle.
    */
   readonly apart?: ((record: ReplicaRecord) => Promise<ReplicaHalt | undefined>) | undefined;
   /**
@@ -367,7 +367,7 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Records the path's present state, settles its conflict, and resolves to the conflict as it is afterwards. Throws
+   * Records the path's present state, settles its conflict, and resolves to the conflict in its new state. Throws
    * `NOT_FOUND` if there is no conflict. Throws `REFUSED` in these cases:
    * - the sides do not merge;
    * - the sides are not those that the person saw (`resolution.from`);

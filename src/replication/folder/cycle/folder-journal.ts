@@ -259,7 +259,7 @@ export class FolderJournal implements WriteJournal {
         const { reason, unheard } = one;
         const isDeletion = entry.entry === undefined;
         this.#refused.set(entry.path, { reason, isDeletion, ...(unheard === true ? { unheard } : {}) });
-        // Compare the path again, because it may equal the origin's state by now.
+        // Compare the path again, because its state may equal the origin's state by now.
         this.#again.add(entry.path);
       }
     }

@@ -17,9 +17,9 @@ interface HoldGround {
   readonly head: number;
   readonly rules: ReplicatedPaths;
   /**
-   * `again`: the paths to check, in addition to the paths of `conflicts`. Therefore, a folder is checked only in two
-   * cases: the origin has not accepted the folder's deletion, or the folder is already in conflict. `refused`: the paths
-   * whose last change the origin has refused.
+   * `again`: the paths to check, in addition to the paths of `conflicts`. Therefore, a folder is checked in only two
+   * cases: the origin has not accepted the folder's deletion, or the folder is already in conflict. `refused`: the
+   * paths whose last change the origin has refused.
    */
   readonly journal: Pick<FolderJournal, "again" | "refused">;
   readonly conflicts: readonly IdentifiedConflict[];

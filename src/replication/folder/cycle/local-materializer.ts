@@ -18,7 +18,7 @@ export interface Materialised {
   readonly proposals: readonly WorkspacePath[];
   readonly conflicts: readonly IdentifiedConflict[];
   readonly contents: readonly Hash[];
-  /** A person's decision in words, if the step carries one out (see `UpstreamStep`). */
+  /** The person's decision that the step carries out, in words (see `UpstreamStep`). Default: there is no decision. */
   readonly decision?: string;
   /**
    * `seq` is the event of the folder's own log up to which the folder was known when the step was planned. `looked` are
@@ -67,8 +67,8 @@ export class LocalMaterializer {
   }
 
   /**
-   * If the sync's folder is no longer the known folder, records it as the workspace's folder, so that a later move is
-   * recognised.
+   * If the sync's folder is another folder than before, or is on another device, records the new folder as the
+   * workspace's folder. A later move is then recognised.
    */
   async #know({ folder: now }: ReplicaRecord): Promise<void> {
     const before = this.#folder;

@@ -27,10 +27,11 @@ const COSTLY_PARTS = 20;
 const MOST_LOOKED_AT = 500;
 
 /**
- * Detects that obstacles to paths are gone. Most obstacles disappear without any recorded event: a FIFO or an ignored
- * file is removed, a file system is remounted for writing, an attribute is cleared. A retry adds a line to the log, but
- * a check does not. Therefore, paths are checked every few seconds, and are retried once a check no longer finds their
- * obstacle. Obstacles that a check cannot detect (a quota) are left to `Retries`.
+ * Checks the paths that could not be written or read, and detects when their obstacles are gone. Most obstacles
+ * disappear without any recorded event: a FIFO or an ignored file is removed, a file system is remounted for writing,
+ * an attribute is cleared. A retry adds a line to the log, but a check does not. Therefore, paths are checked every few
+ * seconds, and are retried once a check no longer finds their obstacle. Obstacles that a check cannot detect (a quota)
+ * are left to `Retries`.
  */
 export class Obstacles implements Disposable {
   readonly #options: ObstaclesOptions;
