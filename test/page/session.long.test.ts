@@ -86,7 +86,7 @@ describeWithBrowser("the session of a tab", () => {
     expect(await page.getByRole("dialog").count()).toBe(0);
     for (const [path, shown] of [
       [`/w/${id}/file?path=a.txt&n=1`, "1 of "],
-      [`/w/${id}/conflicts`, "The current state"],
+      [`/w/${id}/conflicts`, "Part 1 of 1"],
       [`/w/${id}/space`, "in all workspaces"],
     ] as const) {
       await tab.go(path);

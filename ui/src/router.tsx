@@ -67,6 +67,7 @@ const files = createRoute({
 const conflicts = createRoute({
   getParentRoute: () => workspace,
   path: "/conflicts",
+  validateSearch: (given: Given) => texts(given, ["conflict"]),
   component: lazyRouteComponent(() => import("./undo/conflicts-page.tsx"), "ConflictsPage"),
 });
 

@@ -1,10 +1,8 @@
-import { LanguageDescription, syntaxHighlighting } from "@codemirror/language";
-import { languages } from "@codemirror/language-data";
 import { getChunks, MergeView, unifiedMergeView } from "@codemirror/merge";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
-import { EditorView, highlightSpecialChars, lineNumbers } from "@codemirror/view";
-import { classHighlighter } from "@lezer/highlight";
+import { EditorView } from "@codemirror/view";
 import { useEffect, useRef } from "react";
+import { codeShown, languageOf } from "../parts/code.ts";
 import styles from "./diff-view.css?inline";
 
 interface DiffViewProps {
@@ -63,14 +61,10 @@ function sheetOf(text: string): CSSStyleSheet {
 
 function readOnly(): Extension[] {
   return [
-    lineNumbers(),
+    codeShown(),
     EditorState.readOnly.of(true),
     EditorView.editable.of(false),
-    EditorView.lineWrapping,
-    // What could hide a change, such as a mark of writing direction, is shown as a sign.
-    highlightSpecialChars({ addSpecialChars: /[\u00ad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]/g }),
     EditorView.contentAttributes.of({ "aria-label": "Content", tabindex: "0" }),
-    syntaxHighlighting(classHighlighter),
   ];
 }
 
@@ -104,12 +98,6 @@ function unified({ a, b, parent, root, shared }: Sides): Shown {
   });
   const editor = new EditorView({ doc: b, extensions: [...shared, merge], parent, root });
   return { editors: [editor], destroy: () => editor.destroy() };
-}
-
-async function languageOf(path: string): Promise<Extension> {
-  const name = path.slice(path.lastIndexOf("/") + 1);
-  const found = LanguageDescription.matchFilename(languages, name);
-  return found === null ? [] : found.load();
 }
 
 /** Returns a text in which runs of spaces are one space, and lines end without spaces. */

@@ -19,21 +19,22 @@ interface ImagesProps {
   readonly path: string;
   readonly before: Uint8Array<ArrayBuffer>;
   readonly after: Uint8Array<ArrayBuffer>;
+  readonly names?: readonly [string, string];
 }
 
 /** A binary file before and after: as pictures if it is one, else in words. */
-export function Images({ path, before, after }: ImagesProps) {
+export function Images({ path, before, after, names: [earlier, later] = ["before", "after"] }: ImagesProps) {
   const type = TYPES[path.slice(path.lastIndexOf(".") + 1).toLowerCase()];
   if (type === undefined)
     return (
       <p className="quiet note">
-        A binary file: {size(before.length)} before, {size(after.length)} after.
+        A binary file: {size(before.length)} {earlier}, {size(after.length)} {later}.
       </p>
     );
   return (
     <div className="images">
-      <Picture title="before" bytes={before} type={type} />
-      <Picture title="after" bytes={after} type={type} />
+      <Picture title={earlier} bytes={before} type={type} />
+      <Picture title={later} bytes={after} type={type} />
     </div>
   );
 }

@@ -3,7 +3,7 @@ import { Dialog } from "@base-ui/react/dialog";
 const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ["Ctrl/⌘ K", "Go to a view, workspace, file or piece of work"],
   ["?", "These keys"],
-  ["j  k", "Next and previous line, changed file, or state of a file"],
+  ["j  k", "Next and previous line, changed file, conflict, or state of a file"],
   ["↓  ↑", "Next and previous line of the timeline"],
   ["Enter", "Open the changes of the selected line"],
   ["u", "Take the selected work back (with a look first)"],
@@ -13,6 +13,10 @@ const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ["s", "Side by side, or in line"],
   ["w", "Ignore changes of spaces"],
   ["v", "Mark the file as looked at"],
+  ["n  p", "Next and previous part of a conflict"],
+  ["c  t  b", "In a part, take the current lines, the other side's, or both"],
+  ["e  Esc", "Edit the result, and leave it"],
+  ["Ctrl/⌘ Enter", "Settle the conflict with the result"],
   ["Esc", "Close, or go back"],
 ];
 

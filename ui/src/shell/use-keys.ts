@@ -7,12 +7,14 @@ export type Keys = Readonly<Record<string, (event: KeyboardEvent) => void>>;
 export function useKeys(keys: Keys): void {
   const onKey = useEffectEvent((event: KeyboardEvent) => {
     const isMod = event.ctrlKey || event.metaKey;
-    if (event.altKey || event.defaultPrevented || (!isMod && isTyping(event.target))) return;
+    // Outside of an editor's shadow root, the event's own target is only the root's host.
+    const [target] = event.composedPath();
+    if (event.altKey || event.defaultPrevented || (!isMod && isTyping(target))) return;
     // A dialog has the keys for itself.
     if (!isMod && document.querySelector("[role=dialog]") !== null) return;
     // A link or a button in focus takes these keys itself.
-    if (PRESSES.has(event.key) && isPressable(event.target)) return;
-    const run = keys[isMod ? `mod+${event.key.toLowerCase()}` : event.key];
+    if (!isMod && PRESSES.has(event.key) && isPressable(target)) return;
+    const run = keys[isMod ? `mod+${event.key.length === 1 ? event.key.toLowerCase() : event.key}` : event.key];
     if (run === undefined) return;
     event.preventDefault();
     run(event);
@@ -26,11 +28,11 @@ export function useKeys(keys: Keys): void {
 
 const PRESSES: ReadonlySet<string> = new Set(["Enter", " "]);
 
-function isPressable(target: EventTarget | null): boolean {
+function isPressable(target: EventTarget | undefined): boolean {
   return target instanceof HTMLElement && target.closest("a, button, summary, [role=tab], [role=option]") !== null;
 }
 
-function isTyping(target: EventTarget | null): boolean {
+function isTyping(target: EventTarget | undefined): boolean {
   return (
     target instanceof HTMLElement &&
     (target.isContentEditable || target.matches("input, textarea, select, [role=dialog] *, [role=listbox] *"))

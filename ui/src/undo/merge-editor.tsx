@@ -1,103 +1,166 @@
-import { EditorState } from "@codemirror/state";
-import { MergeView } from "@codemirror/merge";
-import { EditorView, keymap, lineNumbers } from "@codemirror/view";
-import { history, historyKeymap, defaultKeymap } from "@codemirror/commands";
+import { ArrowDown, ArrowUp } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
-import { keepingEnds } from "./line-ends.ts";
-import styles from "../changes/diff-view.css?inline";
+import { flushSync } from "react-dom";
+import { counted } from "../parts/words.ts";
+import { useKeys } from "../shell/use-keys.ts";
+import { type Choice, type PanesState, type Taken, ThreePanes } from "./three-panes.ts";
+import codeStyles from "../changes/diff-view.css?inline";
+import paneStyles from "./panes.css?inline";
 
 interface MergeEditorProps {
   readonly path: string;
+  /** The text from which both sides come; absent if it is not kept. */
+  readonly base: string | undefined;
   readonly current: string;
-  readonly undo: string;
-  readonly undoName: string;
+  readonly other: string;
+  readonly otherName: string;
+  /** True if the result begins with the parts that only the other side has changed. */
+  readonly mergesOther: boolean;
+  readonly isBusy: boolean;
   /** Absent for somebody who may only read. */
   readonly onMerged: ((text: string) => void) | undefined;
 }
 
-/** Both sides of a conflict and, between them, the result: it begins as the current state, and is edited freely. */
-export function MergeEditor({ path, current, undo, undoName, onMerged }: MergeEditorProps) {
-  const host = useRef<HTMLDivElement>(null);
-  const result = useRef<EditorView>(null);
-  const [isEdited, setEdited] = useState(false);
-  const mayMerge = onMerged !== undefined;
-  useEffect(() => {
-    const element = host.current;
-    if (element === null) return undefined;
-    const root = element.shadowRoot ?? element.attachShadow({ mode: "open" });
-    const sheet = new CSSStyleSheet();
-    sheet.replaceSync(styles);
-    root.adoptedStyleSheets = [sheet];
-    const parent = document.createElement("div");
-    parent.className = "diff split merge";
-    root.replaceChildren(parent);
-    const view = mergeView({
-      parent,
-      root,
-      path,
-      current,
-      undo,
-      undoName,
-      onEdit: mayMerge ? () => setEdited(true) : undefined,
-    });
-    result.current = view.b;
-    return () => view.destroy();
-  }, [path, current, undo, undoName, mayMerge]);
+type Pane = "current" | "result" | "other";
+
+/** The current state, the result and the other side of a conflict. The result is made part by part, or edited freely. */
+export function MergeEditor(props: MergeEditorProps) {
+  const { otherName, isBusy, onMerged } = props;
+  const { host, panes, state } = usePanes(props);
+  const [narrow, setNarrow] = useState<Pane>("result");
+  const mayEdit = onMerged !== undefined;
+  const maySave = mayEdit && !isBusy && state?.isTouched === true;
+  const save = (): void => {
+    if (maySave && panes.current !== undefined) onMerged(panes.current.text());
+  };
+  const take = (choice: Taken): void => {
+    if (mayEdit) panes.current?.take(choice);
+  };
+  const step = (by: 1 | -1) => () => panes.current?.step(by);
+  const edit = (): void => {
+    if (mayEdit) flushSync(() => setNarrow("result"));
+    if (mayEdit) panes.current?.edit();
+  };
+  useKeys({
+    ...{ n: step(1), p: step(-1), e: edit, "mod+Enter": save, "mod+s": save },
+    ...{ c: () => take("current"), t: () => take("other"), b: () => take("both") },
+  });
   return (
     <div className="merge-editor">
-      <div className="merge-titles" aria-hidden="true">
-        <span>{undoName} state</span>
-        <span>
-          {mayMerge
-            ? "The result: begins as the current state. The arrows take a part from the left."
-            : "The current state"}
+      <div className="merge-bar" role="toolbar" aria-label="The parts of this conflict">
+        <span className="merge-at" role="status">
+          {state === undefined ? "" : standing(state, otherName)}
         </span>
+        {state === undefined || state.choices.length < 2 ? null : (
+          <>
+            <Step name="Previous part" keyName="p" icon={ArrowUp} onStep={step(-1)} />
+            <Step name="Next part" keyName="n" icon={ArrowDown} onStep={step(1)} />
+          </>
+        )}
+        {mayEdit && state?.choices.length !== 0 ? <Choices otherName={otherName} onTake={take} /> : null}
+        <span className="grow" />
+        {mayEdit ? (
+          <button type="button" className="button primary" title="Ctrl/⌘ Enter" disabled={!maySave} onClick={save}>
+            Settle with this result
+          </button>
+        ) : null}
       </div>
-      <div ref={host} className="diff-host" />
-      {onMerged === undefined ? null : (
-        <button
-          type="button"
-          className="button primary"
-          disabled={!isEdited}
-          onClick={() => onMerged(result.current?.state.sliceDoc() ?? current)}
-        >
-          Settle with this result
-        </button>
-      )}
+      <fieldset className="pane-choice">
+        <legend>Show</legend>
+        {(["current", "result", "other"] as const).map((one) => (
+          <label key={one}>
+            <input type="radio" name="pane" checked={narrow === one} onChange={() => setNarrow(one)} />
+            {one === "other" ? otherName : one}
+          </label>
+        ))}
+      </fieldset>
+      <div ref={host} className="panes-host" data-shown={narrow} />
     </div>
   );
 }
 
-interface MergeViewOptions {
-  readonly parent: HTMLElement;
-  readonly root: ShadowRoot;
-  readonly path: string;
-  readonly current: string;
-  readonly undo: string;
-  readonly undoName: string;
-  /** Absent if nothing can be edited. */
-  readonly onEdit: (() => void) | undefined;
+/** Makes the three editors, and makes them anew for other texts. */
+function usePanes({ path, base, current, other, otherName, mergesOther, onMerged }: MergeEditorProps) {
+  const host = useRef<HTMLDivElement>(null);
+  const panes = useRef<ThreePanes>(undefined);
+  const [state, setState] = useState<PanesState>();
+  const mayEdit = onMerged !== undefined;
+  useEffect(() => {
+    const element = host.current;
+    if (element === null) return undefined;
+    const root = element.shadowRoot ?? element.attachShadow({ mode: "open" });
+    root.adoptedStyleSheets = [codeStyles, paneStyles].map(sheetOf);
+    const inner = document.createElement("div");
+    inner.className = "panes";
+    root.replaceChildren(inner);
+    const given = { path, base, current, other, otherName, mayEdit, mergesOther };
+    const made = new ThreePanes({ host: inner, root, ...given, onState: setState });
+    panes.current = made;
+    made.goTo(0);
+    return () => made.destroy();
+  }, [path, base, current, other, otherName, mayEdit, mergesOther]);
+  return { host, panes, state };
 }
 
-function mergeView({ parent, root, path, current, undo, undoName, onEdit }: MergeViewOptions): MergeView {
-  const named = (name: string) => EditorView.contentAttributes.of({ "aria-label": name, tabindex: "0" });
-  const phrases = EditorState.phrases.of({ "Revert this chunk": "Take this part from the left" });
-  const shared = [lineNumbers(), EditorView.lineWrapping];
-  const fixed = [...shared, EditorState.readOnly.of(true), EditorView.editable.of(false)];
-  const edited = [
-    ...[...shared, history(), keymap.of([...historyKeymap, ...defaultKeymap]), named(`The result for ${path}`)],
-    ...[EditorView.updateListener.of(({ docChanged }) => docChanged && onEdit?.())],
-  ];
-  return new MergeView({
-    a: { doc: undo, extensions: [...fixed, keepingEnds(undo), phrases, named(`${undoName} state of ${path}`)] },
-    b: {
-      doc: current,
-      extensions: [
-        keepingEnds(current),
-        onEdit === undefined ? [...fixed, named(`The current state of ${path}`)] : edited,
-      ],
-    },
-    ...{ parent, root, highlightChanges: true, gutter: true },
-    ...(onEdit === undefined ? {} : { revertControls: "a-to-b" as const }),
-  });
+interface ChoicesProps {
+  readonly otherName: string;
+  readonly onTake: (choice: Taken) => void;
+}
+
+/** What the result can have at the part that is pointed at. */
+function Choices({ otherName, onTake }: ChoicesProps) {
+  return (
+    <>
+      <button type="button" className="button take-current" onClick={() => onTake("current")} title="Take current (c)">
+        Take current
+      </button>
+      <button
+        type="button"
+        className="button take-other"
+        onClick={() => onTake("other")}
+        title={`Take ${otherName} (t)`}
+      >
+        Take {otherName}
+      </button>
+      <button type="button" className="button" onClick={() => onTake("both")} title="Take both (b)">
+        Take both
+      </button>
+    </>
+  );
+}
+
+function sheetOf(text: string): CSSStyleSheet {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(text);
+  return sheet;
+}
+
+interface StepProps {
+  readonly name: string;
+  readonly keyName: string;
+  readonly icon: typeof ArrowUp;
+  readonly onStep: () => void;
+}
+
+function Step({ name, keyName, icon: Icon, onStep }: StepProps) {
+  return (
+    <button type="button" className="icon-button" aria-label={name} title={`${name} (${keyName})`} onClick={onStep}>
+      <Icon size={16} aria-hidden="true" />
+    </button>
+  );
+}
+
+/** Where somebody is, what the result has there, and how much is left. */
+function standing({ at, choices }: PanesState, otherName: string): string {
+  const choice = choices[at];
+  if (choice === undefined) return "No lines differ";
+  const left = choices.filter((one) => one === "undecided").length;
+  const rest = left === 0 ? "all decided" : `${counted(left, "part")} undecided`;
+  return `Part ${at + 1} of ${choices.length}: ${choiceWords(choice, otherName)} · ${rest}`;
+}
+
+function choiceWords(choice: Choice, otherName: string): string {
+  if (choice === "undecided") return "as it is now";
+  if (choice === "edited") return "edited";
+  return { current: "current", other: otherName, both: "both" }[choice];
 }

@@ -20,7 +20,10 @@ const SYNC_WORDS: Readonly<Partial<Record<ConflictShape["reason"], string>>> = {
   created: "created on both sides",
 };
 
+type Told = Pick<ConflictShape, "reason" | "cause"> & Partial<Pick<ConflictShape, "undo_kind">>;
+
 /** Returns the reason why the sides of a conflict did not merge, in words. */
-export function reasonWords({ reason, cause }: Pick<ConflictShape, "reason" | "cause">): string {
+export function reasonWords({ reason, cause, undo_kind: kind }: Told): string {
+  if (reason === "content" && kind === "symlink") return "the link points elsewhere";
   return (cause === "sync" ? SYNC_WORDS[reason] : undefined) ?? WORDS[reason];
 }

@@ -1,0 +1,221 @@
+import {
+  chmodSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+} from "node:fs";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { describeWithBrowser, openTab, SOON } from "./page-browser.ts";
+import { type PageStore, servedStore } from "./page-store.ts";
+
+/** Conflicts of every kind, each settled as somebody without a pointer does, or by the choice that fits it. */
+
+const LINES = Array.from({ length: 40 }, (_, i) => `line ${i}\n`);
+const DISPUTED = [3, 20, 36];
+
+/** The text with other lines at the disputed places, or at another one. */
+function lines(word: string, at: readonly number[] = DISPUTED): string[] {
+  return LINES.map((line, i) => (at.includes(i) ? `${word} ${i}\n` : line));
+}
+
+const BEFORE: Readonly<Record<string, string>> = {
+  "code.txt": LINES.join(""),
+  "windows.txt": "one\r\ntwo\r\nthree",
+  "mixed.txt": "one\r\ntwo\nthree\r\n",
+  "ends.txt": "one\r\ntwo\r\n",
+  "data.bin": "\0before",
+  "gone.txt": "before\n",
+  "mode.sh": "#!/bin/sh\n",
+  "old.txt": "a text\nof several\nlines that\nis renamed\n",
+  kind: "a file\n",
+};
+
+async function history(box: PageStore): Promise<void> {
+  const at = (name: string): string => join(box.project, name);
+  const write = (files: Readonly<Record<string, string>>): void => {
+    for (const [name, content] of Object.entries(files)) box.write(name, content);
+  };
+  const link = (target: string): void => {
+    rmSync(at("link"), { force: true });
+    symlinkSync(target, at("link"));
+  };
+  write(BEFORE);
+  link("one");
+  await box.must(["init"]);
+  const byAgent = (): void => {
+    write({
+      "code.txt": lines("agent").join(""),
+      "windows.txt": "one\r\nagent\r\nthree agent",
+      "mixed.txt": "one\r\nagent\nthree\r\n",
+      "ends.txt": "one agent\r\ntwo\r\n",
+      "data.bin": "\0agent",
+      "gone.txt": "agent\n",
+      "added.txt": "agent\n",
+      kind: "agent\n",
+    });
+    chmodSync(at("mode.sh"), 0o755);
+    renameSync(at("old.txt"), at("new.txt"));
+    link("two");
+  };
+  await box.turn("p1", "Change everything", { "$ ./change": byAgent });
+  write({
+    "code.txt": lines("person").join(""),
+    "windows.txt": "one\r\nperson\r\nthree person",
+    "mixed.txt": "one\r\nperson\nthree\r\n",
+    "ends.txt": "one\ntwo\n",
+    "data.bin": "\0person",
+    "added.txt": "person\n",
+    "new.txt": `${BEFORE["old.txt"]}and edited\n`,
+  });
+  unlinkSync(at("gone.txt"));
+  chmodSync(at("mode.sh"), 0o700);
+  unlinkSync(at("kind"));
+  mkdirSync(at("kind"));
+  write({ "kind/inner.txt": "in a folder\n" });
+  link("three");
+  await box.must(["snapshot", "-m", "by hand"]);
+  expect(await box.call(["undo", "--turn", "last"])).toMatchObject({ code: 1 });
+  // This edit is no part of the conflict, and must survive whatever is taken.
+  box.write("code.txt", lines("person").with(10, "later\n").join(""));
+  await box.must(["snapshot", "-m", "later"]);
+}
+
+let box: PageStore;
+let view = "";
+
+/** Opens a conflict by its line in the list. */
+async function open(page: Page, path: string): Promise<void> {
+  const list = page.getByRole("navigation", { name: "Open conflicts" });
+  await list.getByRole("button", { name: new RegExp(`^${path}`) }).click();
+  await page.getByRole("region", { name: `Conflict at ${path}` }).waitFor();
+  // The buttons rest after the last settlement.
+  const keep = page.getByRole("button", { name: /^(Keep|Leave|Settle it)/ }).first();
+  await expect.poll(() => keep.isEnabled(), SOON).toBe(true);
+}
+
+async function settled(page: Page, path: string): Promise<void> {
+  await page
+    .getByRole("status")
+    .filter({ hasText: `Settled: ${path}` })
+    .waitFor();
+}
+
+describeWithBrowser("the editor of conflicts", () => {
+  beforeAll(async () => {
+    box = await servedStore(history);
+    view = `/w/${await box.workspace()}/conflicts`;
+  });
+  afterAll(() => box[Symbol.asyncDispose]());
+
+  it("takes each part as the keys say, and keeps later edits and all ends of lines", async () => {
+    await using tab = await openTab(await box.address(view), { expected: /status of 404/ });
+    const { page } = tab;
+    const { keyboard } = page;
+    const part = page.getByRole("toolbar", { name: "The parts of this conflict" }).getByRole("status");
+    const isAt = (text: string) => part.filter({ hasText: text }).waitFor();
+    await open(page, "code.txt");
+    await isAt("Part 1 of 3: as it is now · 3 parts undecided");
+    await page.keyboard.press("?");
+    const help = page.getByRole("dialog", { name: "Keys" });
+    await help.getByText("Next and previous part of a conflict").waitFor();
+    await keyboard.press("Escape");
+    await help.waitFor({ state: "detached" });
+    await keyboard.press("t");
+    await isAt("Part 1 of 3: the undo's · 2 parts undecided");
+    await keyboard.press("n");
+    await keyboard.press("b");
+    await isAt("Part 2 of 3: both · 1 part undecided");
+    await keyboard.press("n");
+    await keyboard.press("c");
+    await isAt("Part 3 of 3: current · all decided");
+    // These are all keys of the page, and here they are text.
+    await keyboard.press("e");
+    await keyboard.type("? next: ");
+    await isAt("Part 3 of 3: edited · all decided");
+    await keyboard.press("Escape");
+    await keyboard.press("p");
+    await isAt("Part 2 of 3: both · all decided");
+    await keyboard.press("Control+Enter");
+    await settled(page, "code.txt");
+    const expected = lines("person").with(10, "later\n");
+    expected[3] = LINES[3] ?? "";
+    expected[20] = `person 20\n${LINES[20]}`;
+    expected[36] = "? next: person 36\n";
+    expect(box.read("code.txt")).toBe(expected.join(""));
+
+    for (const [path, key, result] of [
+      ["windows.txt", "b", "one\r\nperson\r\nthree person\r\ntwo\r\nthree"],
+      ["mixed.txt", "t", "one\r\ntwo\nthree\r\n"],
+    ] as const) {
+      await open(page, path);
+      await isAt("Part 1 of 1: as it is now · 1 part undecided");
+      await keyboard.press(key);
+      await keyboard.press("Control+Enter");
+      await settled(page, path);
+      expect(box.read(path)).toBe(result);
+    }
+  });
+
+  it("says what does not merge as text, with the choices that there are", async () => {
+    await using tab = await openTab(await box.address(view), { expected: /status of 404/ });
+    const { page } = tab;
+    const at = (name: string): string => join(box.project, name);
+    for (const [path, said, choice, look] of [
+      [
+        "ends.txt",
+        "The ends of lines differ: LF now, CRLF in the undo's state.",
+        "Take the undo's state",
+        () => box.read("ends.txt"),
+      ],
+      [
+        "data.bin",
+        "A binary file: 7 B now, 7 B in the undo's state.",
+        "Take the undo's state",
+        () => box.read("data.bin"),
+      ],
+      [
+        "gone.txt",
+        "Nothing is there now. In the undo's state, it is a file of 7 B.",
+        "Bring it back",
+        () => box.read("gone.txt"),
+      ],
+      ["added.txt", "In the undo's state, nothing is there.", "Remove it", () => box.read("added.txt")],
+      ["new.txt", "It was renamed from old.txt.", "Keep it", () => box.read("old.txt")],
+      [
+        "mode.sh",
+        "Only the permissions differ: 700 now, 644 in the undo's state.",
+        "Take 644",
+        () => (statSync(at("mode.sh")).mode & 0o777).toString(8),
+      ],
+      [
+        "kind",
+        "Now it is a folder. In the undo's state, it is a file of 7 B.",
+        "Keep the folder",
+        () => readFileSync(at("kind/inner.txt"), "utf8"),
+      ],
+      ["link", "In the undo's state, to", "Take the undo's state", () => readlinkSync(at("link"))],
+    ] as const) {
+      await open(page, path);
+      await page.getByText(said).first().waitFor();
+      await page.getByRole("button", { name: choice, exact: true }).click();
+      await (path === "link" ? page.getByText("No open conflicts").waitFor() : settled(page, path));
+      const expected: Readonly<Record<string, string | undefined>> = {
+        ...BEFORE,
+        "added.txt": undefined,
+        "new.txt": BEFORE["old.txt"],
+        "mode.sh": "644",
+        kind: "in a folder\n",
+        link: "one",
+      };
+      expect([path, look()]).toEqual([path, expected[path]]);
+    }
+    expect(box.read("new.txt")).toBe(`${BEFORE["old.txt"]}and edited\n`);
+  });
+});

@@ -1,0 +1,123 @@
+import { diffArrays } from "diff";
+
+/** Three texts of a conflict. Their lines end with a line feed. */
+export interface Sides {
+  /** The state from which both sides come. */
+  readonly base: string;
+  readonly current: string;
+  /** The side of the undo, or of the origin. */
+  readonly other: string;
+}
+
+/** Neighbouring lines that the other side has changed, and the same place in the current state. */
+export interface MergePart {
+  readonly current: string;
+  readonly other: string;
+  /** The place in the current text, and in the other one, in characters. */
+  readonly currentFrom: number;
+  readonly otherFrom: number;
+  /** True if the current state also has a change there, so that one of both has to give way. */
+  readonly isDisputed: boolean;
+}
+
+interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly lines: readonly string[];
+  readonly isOther: boolean;
+}
+
+/** The number of added and removed lines for which the shortest difference is searched. */
+const MOST_EDITS = 2_000;
+
+/**
+ * Returns the parts that differ, in order. What only the current state has changed is no part. If each part is replaced
+ * by its other side, and the current state has no change of its own, the result is the other text to the last byte.
+ */
+export function mergeParts({ base, current, other }: Sides): readonly MergePart[] {
+  const old = linesOf(base);
+  const edits = [...editsOf(old, linesOf(current), false), ...editsOf(old, linesOf(other), true)].toSorted(
+    (a, b) => a.start - b.start,
+  );
+  const parts: MergePart[] = [];
+  let at = 0;
+  let [currentFrom, otherFrom] = [0, 0];
+  for (const group of grouped(edits)) {
+    const start = group[0]?.start ?? 0;
+    const end = Math.max(...group.map((edit) => edit.end));
+    const same = old.slice(at, start).join("").length;
+    currentFrom += same;
+    otherFrom += same;
+    const [here, there] = [false, true].map((isOther) => sideOf(old, group, { isOther, start, end }));
+    const isTouched = group.some(({ isOther }) => isOther);
+    if (isTouched && here !== there) {
+      const isDisputed = group.some(({ isOther }) => !isOther);
+      parts.push({ current: here ?? "", other: there ?? "", currentFrom, otherFrom, isDisputed });
+    }
+    currentFrom += here?.length ?? 0;
+    otherFrom += there?.length ?? 0;
+    at = end;
+  }
+  return parts;
+}
+
+/** Returns both sides of a part, the current one first, each from the beginning of a line. */
+export function bothOf({ current, other }: Pick<MergePart, "current" | "other">): string {
+  const isOpen = current !== "" && other !== "" && !current.endsWith("\n");
+  return `${current}${isOpen ? "\n" : ""}${other}`;
+}
+
+/** Edits of the same or neighbouring lines are one group. */
+function grouped(edits: readonly Edit[]): readonly (readonly Edit[])[] {
+  const groups: Edit[][] = [];
+  let end = -1;
+  for (const edit of edits) {
+    if (edit.start <= end) groups.at(-1)?.push(edit);
+    else groups.push([edit]);
+    end = Math.max(end, edit.end);
+  }
+  return groups;
+}
+
+interface Region {
+  readonly isOther: boolean;
+  readonly start: number;
+  readonly end: number;
+}
+
+function sideOf(base: readonly string[], group: readonly Edit[], { isOther, start, end }: Region): string {
+  let text = "";
+  let at = start;
+  for (const edit of group) {
+    if (edit.isOther !== isOther) continue;
+    text += base.slice(at, edit.start).join("") + edit.lines.join("");
+    at = edit.end;
+  }
+  return text + base.slice(at, end).join("");
+}
+
+/** Returns lines with their ends. The last one may have none. */
+function linesOf(text: string): readonly string[] {
+  return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+}
+
+function editsOf(base: readonly string[], side: readonly string[], isOther: boolean): readonly Edit[] {
+  const found = diffArrays([...base], [...side], { maxEditLength: MOST_EDITS });
+  if (found === undefined) return [{ start: 0, end: base.length, lines: side, isOther }];
+  const edits: Edit[] = [];
+  let at = 0;
+  let isOpen = false;
+  for (const { added, removed, value } of found) {
+    if (!added && !removed) {
+      at += value.length;
+      isOpen = false;
+      continue;
+    }
+    const before = isOpen ? edits.pop() : undefined;
+    const start = before?.start ?? at;
+    if (removed) at += value.length;
+    edits.push({ start, end: at, lines: [...(before?.lines ?? []), ...(added ? value : [])], isOther });
+    isOpen = true;
+  }
+  return edits;
+}

@@ -1,0 +1,269 @@
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { presentableDiff } from "@codemirror/merge";
+import { Compartment, EditorState, type Extension, Text } from "@codemirror/state";
+import { EditorView, keymap } from "@codemirror/view";
+import { codeShown, languageOf } from "../parts/code.ts";
+import { keepingEnds, plainSides } from "./line-ends.ts";
+import { bothOf, type MergePart, mergeParts } from "./merge-parts.ts";
+import { alignPanes, setSpaces, spaces } from "./pane-spaces.ts";
+import { partsShown, rangesOf, setParts, type ShownPart, type Word } from "./pane-parts.ts";
+
+/** What the result has at a part. `undecided`: still the current lines, and nobody has said so. */
+export type Choice = "undecided" | "current" | "other" | "both" | "edited";
+
+/** What somebody can put into the result at a part. */
+export type Taken = "current" | "other" | "both";
+
+export interface PanesState {
+  /** The part that is pointed at. */
+  readonly at: number;
+  readonly choices: readonly Choice[];
+  /** True once anything was decided or edited. */
+  readonly isTouched: boolean;
+}
+
+export interface PanesOptions {
+  readonly host: HTMLElement;
+  readonly root: ShadowRoot;
+  readonly path: string;
+  /** Absent: the current text. */
+  readonly base: string | undefined;
+  readonly current: string;
+  readonly other: string;
+  /** The name of the other side, such as `the undo's`. */
+  readonly otherName: string;
+  readonly mayEdit: boolean;
+  /** True if parts that only the other side has changed are in the result from the beginning. */
+  readonly mergesOther: boolean;
+  readonly onState: (state: PanesState) => void;
+}
+
+/** The current state, the result and the other side of a conflict, beside each other, with equal lines at equal heights. */
+export class ThreePanes {
+  readonly #current: EditorView;
+  readonly #result: EditorView;
+  readonly #other: EditorView;
+  readonly #parts: readonly MergePart[];
+  readonly #decided = new Set<number>();
+  readonly #options: PanesOptions;
+  readonly #begun: Text;
+  #at = 0;
+  #frame = 0;
+
+  constructor(options: PanesOptions) {
+    this.#options = options;
+    const { base, current, other, otherName, path, mergesOther } = options;
+    const sides = plainSides(base ?? current, current, other);
+    this.#parts = mergeParts(sides);
+    const begins = beginning(sides.current, this.#parts, (part) => mergesOther && !part.isDisputed);
+    this.#begun = Text.of(begins.text.split("\n"));
+    const language = new Compartment();
+    const fixed = [EditorState.readOnly.of(true), EditorView.editable.of(false)];
+    const pane = (title: string, name: string, doc: Text, more: Extension): EditorView =>
+      new EditorView({
+        parent: section(options.host, title),
+        root: options.root,
+        state: EditorState.create({ doc, extensions: [this.#shared(name), language.of([]), more] }),
+      });
+    this.#current = pane("Current", `The current state of ${path}`, Text.of(sides.current.split("\n")), fixed);
+    const edited = options.mayEdit ? this.#editing(sides.end) : fixed;
+    this.#result = pane("Result", `The result for ${path}`, this.#begun, edited);
+    this.#other = pane(
+      `${sentence(otherName)}`,
+      `${otherName} state of ${path}`,
+      Text.of(sides.other.split("\n")),
+      fixed,
+    );
+    const words = this.#parts.map(({ current: a, other: b }) => wordsOf(a, b));
+    this.#show(
+      this.#current,
+      this.#parts.map((part, i) => shownAt(part.currentFrom, part.current, "current", words[i]?.[0])),
+    );
+    this.#show(
+      this.#other,
+      this.#parts.map((part, i) => shownAt(part.otherFrom, part.other, "other", words[i]?.[1])),
+    );
+    this.#show(
+      this.#result,
+      begins.ranges.map((range) => ({ ...range, kind: "undecided", words: [] })),
+    );
+    this.#changed();
+    void languageOf(path).then((found) => {
+      for (const view of this.#views()) view.dispatch({ effects: language.reconfigure(found) });
+    });
+  }
+
+  /** Goes to the next or the previous part. */
+  step(by: 1 | -1): void {
+    this.goTo(Math.max(0, Math.min(this.#parts.length - 1, this.#at + by)));
+  }
+
+  goTo(at: number): void {
+    this.#at = at;
+    this.#changed();
+    for (const view of this.#views()) {
+      const from = rangesOf(view.state)[at]?.from;
+      if (from !== undefined) view.dispatch({ effects: EditorView.scrollIntoView(from, { y: "center" }) });
+    }
+  }
+
+  /** Puts one side, or both, into the result at the part that is pointed at. */
+  take(choice: Taken): void {
+    const part = this.#parts[this.#at];
+    const ranges = rangesOf(this.#result.state);
+    const range = ranges[this.#at];
+    if (part === undefined || range === undefined) return;
+    const insert = choice === "both" ? bothOf(part) : part[choice];
+    const { from, to } = range;
+    const by = insert.length - (to - from);
+    const moved = ranges.map((one, i) =>
+      i < this.#at ? one : i === this.#at ? { ...one, to: to + by } : { ...one, from: one.from + by, to: one.to + by },
+    );
+    this.#decided.add(this.#at);
+    this.#result.dispatch({
+      changes: { from, to, insert: Text.of(insert.split("\n")) },
+      effects: setParts.of(moved),
+      userEvent: "input.take",
+    });
+    this.#changed();
+  }
+
+  /** Gives the result the focus, at the part that is pointed at. */
+  edit(): void {
+    const from = rangesOf(this.#result.state)[this.#at]?.from ?? 0;
+    this.#result.focus();
+    this.#result.dispatch({ selection: { anchor: from }, effects: EditorView.scrollIntoView(from, { y: "center" }) });
+  }
+
+  /** The result, with its ends of lines. */
+  text(): string {
+    return this.#result.state.sliceDoc();
+  }
+
+  destroy(): void {
+    cancelAnimationFrame(this.#frame);
+    for (const view of this.#views()) view.destroy();
+  }
+
+  #views(): readonly EditorView[] {
+    return [this.#current, this.#result, this.#other];
+  }
+
+  #shared(name: string): Extension {
+    return [
+      codeShown(),
+      partsShown(),
+      spaces(),
+      EditorView.contentAttributes.of({ "aria-label": name, tabindex: "0" }),
+      EditorView.updateListener.of(({ geometryChanged, viewportChanged, docChanged, view }) => {
+        if (docChanged && view === this.#result) this.#changed();
+        if (geometryChanged || viewportChanged || docChanged) this.#align();
+      }),
+    ];
+  }
+
+  #editing(end: "\n" | "\r\n"): Extension {
+    const leave = (view: EditorView): boolean => {
+      view.contentDOM.blur();
+      return true;
+    };
+    return [
+      keepingEnds(end),
+      history(),
+      keymap.of([{ key: "Escape", run: leave }, ...historyKeymap, ...defaultKeymap]),
+    ];
+  }
+
+  #show(view: EditorView, parts: readonly ShownPart[]): void {
+    view.dispatch({ effects: setParts.of(parts) });
+  }
+
+  #choice(i: number, text: string): Choice {
+    const part = this.#parts[i];
+    if (part === undefined) return "edited";
+    if (text === part.current) return this.#decided.has(i) ? "current" : "undecided";
+    if (text === part.other) return "other";
+    return text === bothOf(part) ? "both" : "edited";
+  }
+
+  /** Draws what has changed, and tells it. */
+  #changed(): void {
+    const { state } = this.#result;
+    const ranges = rangesOf(state);
+    const choices = ranges.map(({ from, to }, i) => this.#choice(i, state.doc.sliceString(from, to)));
+    for (const view of this.#views()) {
+      const parts = rangesOf(view.state).map((one, i) => ({
+        ...one,
+        kind: view === this.#result ? (choices[i] ?? one.kind) : one.kind,
+        isAt: i === this.#at,
+      }));
+      view.dispatch({ effects: setParts.of(parts) });
+    }
+    this.#align();
+    const isTouched = this.#decided.size > 0 || !state.doc.eq(this.#begun);
+    this.#options.onState({ at: this.#at, choices, isTouched });
+  }
+
+  /** Brings equal lines to equal heights, once the editors are drawn. */
+  #align(): void {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = requestAnimationFrame(() => {
+      const views = this.#views();
+      const found = alignPanes(views.map((view) => ({ view, parts: rangesOf(view.state) })));
+      for (const [i, wanted] of found.entries())
+        if (wanted !== undefined) views[i]?.dispatch({ effects: setSpaces.of(wanted) });
+    });
+  }
+}
+
+/** Returns the text with which the result begins, and the place of each part in it. */
+function beginning(
+  current: string,
+  parts: readonly MergePart[],
+  isTaken: (part: MergePart) => boolean,
+): { readonly text: string; readonly ranges: readonly { readonly from: number; readonly to: number }[] } {
+  let text = "";
+  let at = 0;
+  const ranges = parts.map((part) => {
+    text += current.slice(at, part.currentFrom);
+    at = part.currentFrom + part.current.length;
+    const from = text.length;
+    text += isTaken(part) ? part.other : part.current;
+    return { from, to: text.length };
+  });
+  return { text: text + current.slice(at), ranges };
+}
+
+/** If more than this share of a part differs, its words are not marked, because nearly all would be. */
+const MOST_DIFFERENT = 0.6;
+
+/** The longest part whose changed words are marked, in characters. */
+const MOST_MARKED = 20_000;
+
+function wordsOf(a: string, b: string): readonly [readonly Word[], readonly Word[]] {
+  if (a === "" || b === "" || a.length + b.length > MOST_MARKED) return [[], []];
+  const found = presentableDiff(a, b, { scanLimit: 500, timeout: 50 });
+  const changed = found.reduce((sum, { fromA, toA, fromB, toB }) => sum + toA - fromA + toB - fromB, 0);
+  if (changed > (a.length + b.length) * MOST_DIFFERENT) return [[], []];
+  return [
+    found.map(({ fromA, toA }) => ({ from: fromA, to: toA })),
+    found.map(({ fromB, toB }) => ({ from: fromB, to: toB })),
+  ];
+}
+
+function shownAt(from: number, text: string, kind: ShownPart["kind"], words: readonly Word[] = []): ShownPart {
+  return { from, to: from + text.length, kind, words };
+}
+
+function section(host: HTMLElement, title: string): HTMLElement {
+  const element = document.createElement("section");
+  const head = document.createElement("h2");
+  head.textContent = title;
+  element.append(head);
+  host.append(element);
+  return element;
+}
+
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
