@@ -297,6 +297,10 @@ export interface ConflictsOptions {
   readonly all?: boolean;
   /** True to add a patch to each conflict, from the present content to the content of the undo (default: false). */
   readonly patch?: boolean;
+  /** The id of a conflict: only the conflicts that come after it in the list. */
+  readonly after?: string;
+  /** The maximum number of conflicts (default: all). The cost grows with this number, and not with that of all. */
+  readonly limit?: number;
 }
 
 export interface VersionsOptions {
@@ -433,8 +437,8 @@ export interface ActionApi {
    */
   conflicts(options?: ConflictsOptions): Promise<ConflictShape[]>;
   /**
-   * Settles an open conflict. `conflict` is the path of the conflict, its id, or a prefix of the id. A path has
-   * precedence over an id. Throws `NOT_FOUND` if no open conflict matches, and `AMBIGUOUS` if several match. Throws
+   * Settles an open conflict. `conflict` is the id of the conflict, its path, or a prefix of the id. A complete id has
+   * precedence over a path, and a path over a prefix. Throws `NOT_FOUND` if no open conflict matches, and `AMBIGUOUS` if several match. Throws
    * `REFUSED` if the decision cannot be carried out, for example because the side of the undo does not merge with later
    * edits of the path, or because the path was edited since it was `seen`.
    */

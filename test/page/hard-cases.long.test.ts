@@ -89,6 +89,42 @@ describeWithBrowser("the page of a store", () => {
     expect(contents).toEqual([]);
   });
 
+  it("reads of very many conflicts only those that are shown, and settles one after the other", async () => {
+    const names = Array.from({ length: 620 }, (_, i) => `f${String(i).padStart(4, "0")}.txt`);
+    await using box = await servedStore(async (one) => {
+      const writeAll = (text: string): void => {
+        for (const name of names) one.write(name, `${text} ${name}\n`);
+      };
+      writeAll("before");
+      await one.must(["init"]);
+      await one.turn("p1", "Change everything", { "$ ./change": () => writeAll("agent") });
+      writeAll("person");
+      await one.must(["snapshot", "-m", "by hand"]);
+      expect(await one.call(["undo", "--turn", "last"])).toMatchObject({ code: 1 });
+    });
+    const id = await box.workspace();
+    await using tab = await openTab(await box.address(`/w/${id}/conflicts`));
+    const { page } = tab;
+    const asked: string[] = [];
+    page.on("request", (request) => /\/conflicts\?/.test(request.url()) && asked.push(request.url()));
+    const list = page.getByRole("navigation", { name: "Open conflicts" });
+    await list.getByRole("button", { name: /^f0000/ }).waitFor();
+    await page.getByRole("navigation", { name: "Views of the workspace" }).getByLabel("200+ open").waitFor();
+    for (const name of ["f0000.txt", "f0001.txt"]) {
+      const region = page.getByRole("region", { name: `Conflict at ${name}` });
+      await region.getByRole("button", { name: "Take the undo's state" }).click();
+      await page
+        .getByRole("status")
+        .filter({ hasText: `Settled: ${name}` })
+        .waitFor();
+      expect(box.read(name)).toBe(`before ${name}\n`);
+    }
+    expect(await list.getByRole("button").count()).toBeLessThan(100);
+    expect(asked.filter((url) => !url.includes("limit=200"))).toEqual([]);
+    await list.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+    await page.getByLabel(/^[46]00\+ open$/).waitFor();
+  });
+
   it("shows the exact time of what a wrong clock puts into the future", async () => {
     await using box = await servedStore((one) => one.must(["init"]));
     const id = await box.workspace();

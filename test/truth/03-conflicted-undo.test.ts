@@ -124,4 +124,40 @@ describe("Truth 3: what an undo could not undo does not count as undone", () => 
       expect(ended.changes.map((one) => one.path)).toEqual(keep === "undo" ? [] : ["f"]);
     }
   });
+
+  it("conflicts are listed in parts, and a complete id means its conflict, whatever a file is named", async () => {
+    await using project = new Project();
+    const names = Array.from({ length: 5 }, (_, i) => `f${i}`);
+    for (const name of names) project.write(name, "before\n");
+    const workspace = await project.init();
+    const all = { type: "write_file", payload: { paths: names }, session: "s", turn: "t1" };
+    await workspace.action({ ...all, type: "run_command" }, () => {
+      for (const name of names) project.write(name, "by t1\n");
+    });
+    for (const name of names) project.write(name, "by a person\n");
+    await workspace.snapshot();
+    await workspace.undo({ turn: "t1" });
+    const found = await workspace.conflicts();
+    expect(found.map(({ path }) => path)).toEqual(names);
+    const [first, second, third] = found;
+    expect(await workspace.conflicts({ limit: 2 })).toEqual([first, second]);
+    expect(await workspace.conflicts({ after: second?.id ?? "", limit: 1, patch: true })).toMatchObject([
+      { id: third?.id, patch: expect.stringContaining("-by a person") },
+    ]);
+    expect(await workspace.conflicts({ after: found.at(-1)?.id ?? "" })).toEqual([]);
+    await expect(workspace.conflicts({ after: "f0" })).rejects.toMatchObject({ code: "USAGE" });
+
+    // A file that is named like the id of another path's conflict, and has a conflict itself.
+    const name = first?.id ?? "";
+    project.write(name, "before\n");
+    await workspace.snapshot();
+    await workspace.action({ ...all, type: "run_command", turn: "t2" }, () => project.write(name, "by t2\n"));
+    project.write(name, "by a person\n");
+    await workspace.snapshot();
+    await workspace.undo({ turn: "t2" });
+    expect(await workspace.resolve(name, { keep: "undo" })).toMatchObject({ conflict: { id: name, path: "f0" } });
+    expect([project.read("f0"), project.read(name)]).toEqual(["before\n", "by a person\n"]);
+    await expect(workspace.conflicts({ after: name })).rejects.toMatchObject({ code: "USAGE" });
+    expect(await workspace.resolve(name, { keep: "undo" })).toMatchObject({ conflict: { path: name } });
+  });
 });

@@ -28,6 +28,7 @@ import { settable } from "../capture/never-set.ts";
 import { conflictsIn, openConflicts } from "../facts/open-conflicts.ts";
 import { exactPath, pathArgument, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
+import type { EventRow } from "../../storage/index-store.ts";
 import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 
 const PREFIX = "conflict:";
@@ -38,12 +39,24 @@ const PREFIX = "conflict:";
  * which a folder and its origin have different states.
  */
 export async function listConflicts(context: Context, options: ConflictsOptions = {}): Promise<ConflictShape[]> {
-  const found = options.all === true ? await conflictsIn(context, await context.index.records(PREFIX)) : undefined;
+  const { index } = context;
+  const rows = options.all === true ? await index.records(PREFIX) : await index.openRecords(PREFIX);
   const shapes: ConflictShape[] = [];
   const patches = new Patches(context);
-  for (const one of found ?? (await openConflicts(context)))
+  for (const one of await conflictsIn(context, partOf(rows, options)))
     shapes.push({ ...unmergedShape(one), ...(options.patch === true ? await differenceOf(patches, one) : {}) });
   return shapes;
+}
+
+/** Returns the asked part of a list. Throws `USAGE` if the list has no conflict with the id `after`. */
+function partOf(rows: readonly EventRow[], { after, limit }: ConflictsOptions): readonly EventRow[] {
+  const begin = after === undefined ? 0 : rows.findIndex(({ recordId }) => recordId === `${PREFIX}${after}`) + 1;
+  if (after !== undefined && begin === 0) {
+    throw new ChronicleError("USAGE", `the conflict ${JSON.stringify(after)} is not in this list, or no longer`, {
+      hint: "begin again without it",
+    });
+  }
+  return rows.slice(begin, limit === undefined ? undefined : begin + limit);
 }
 
 /**
@@ -282,10 +295,14 @@ async function givenTarget(
 }
 
 /**
- * Returns the open conflict with this path or id (or the beginning of its id). The path is tried first, because hardly
- * any file is named like an id. Throws `NOT_FOUND` or `AMBIGUOUS`.
+ * Returns the open conflict with this complete id, or else with this path, or else with an id that begins so. A complete
+ * id is tried first, because programs give it, and no name of a file may turn their decision to another conflict. No
+ * other conflict is read for it. Throws `NOT_FOUND` or `AMBIGUOUS`.
  */
 async function findConflict(context: Context, asked: string): Promise<IdentifiedConflict> {
+  const row = await context.index.record(`${PREFIX}${asked}`);
+  const [exact] = row?.open === true ? await conflictsIn(context, [row]) : [];
+  if (exact !== undefined) return exact;
   const open = await openConflicts(context);
   const path = pathOf(asked);
   const there = open.filter((one) => one.record.path === path);

@@ -67,13 +67,14 @@ export function useLiveWorkspace(id: string): void {
   useEffect(() => {
     if (!isVisible) return undefined;
     const ending = new AbortController();
-    let isBack = false;
+    let news = QUIET;
     const renewing = gather(async () => {
-      const was = isBack;
-      isBack = false;
-      await renewWorkspace(queries, id, was);
+      const of = news;
+      news = QUIET;
+      await renewWorkspace(queries, id, of);
     });
     // What was recorded while the tab was hidden.
+    news = { ...QUIET, hasConflict: true };
     renewing.note();
     void follow(ending.signal);
     return () => {
@@ -84,14 +85,19 @@ export function useLiveWorkspace(id: string): void {
     async function follow(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         try {
-          for await (const { record } of on.events({ signal })) {
-            if (goesBack(record)) isBack = true;
+          for await (const { record, record_id } of on.events({ signal })) {
+            news = {
+              isBack: news.isBack || goesBack(record),
+              hasConflict: news.hasConflict || record_id.startsWith("conflict:"),
+            };
             renewing.note();
           }
         } catch {
           // `useLink` says that the server does not answer.
         }
         await new Promise((resolve) => setTimeout(resolve, ASK_MS / 2));
+        // Events may have been missed.
+        news = { ...news, hasConflict: true };
         if (!signal.aborted) renewing.note();
       }
     }
@@ -109,13 +115,24 @@ function goesBack(record: unknown): boolean {
 /** What costs the server much, or never changes by an event. It is read again when somebody asks for it. */
 const NOT_RENEWED: ReadonlySet<unknown> = new Set(["du", "prune", "blame", "palette", "find"]);
 
-/**
- * Marks what is shown of a workspace as old, so that it is read again. `isBack`: something was undone, redone or
- * restored, so that older lines of the timeline may say something else.
- */
-export async function renewWorkspace(queries: QueryClient, id: string, isBack = true): Promise<void> {
-  const isMeant = ([kind, of, what]: readonly unknown[]): boolean =>
-    of === id && (kind === "workspace" ? !NOT_RENEWED.has(what) : isBack && kind === "timeline");
+/** What the events of a workspace were about. */
+interface News {
+  /** Something was undone, redone or restored, so that older lines of the timeline may say something else. */
+  readonly isBack: boolean;
+  /** A conflict was met or settled. */
+  readonly hasConflict: boolean;
+}
+
+const QUIET: News = { isBack: false, hasConflict: false };
+const ALL: News = { isBack: true, hasConflict: true };
+
+/** Marks what is shown of a workspace as old, so that it is read again. */
+export async function renewWorkspace(queries: QueryClient, id: string, news: News = ALL): Promise<void> {
+  const isMeant = ([kind, of, what]: readonly unknown[]): boolean => {
+    if (of !== id) return false;
+    if (kind !== "workspace") return news.isBack && kind === "timeline";
+    return what === "conflicts" ? news.hasConflict : !NOT_RENEWED.has(what);
+  };
   // A read that is under way is not given up, or a busy workspace would never be shown.
   await queries.invalidateQueries({ predicate: ({ queryKey }) => isMeant(queryKey) }, { cancelRefetch: false });
 }

@@ -1,4 +1,4 @@
-import { keepPreviousData, queryOptions, useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions, useInfiniteQuery, useQuery, type UseQueryResult } from "@tanstack/react-query";
 import type { ChronicleClient } from "../../../src/client/index.ts";
 import type { ListFilesOptions } from "../../../src/api/file-api.ts";
 import type { ChangesShape } from "../../../src/api/action-shapes.ts";
@@ -24,6 +24,19 @@ export function useWorkspaces(): UseQueryResult<shapes.WorkspaceShape[]> {
 /** The workspace of an address, from the list of all workspaces. */
 export function useWorkspaceShape(id: string): shapes.WorkspaceShape | undefined {
   return useWorkspaces().data?.find((one) => one.id === id || one.name === id);
+}
+
+/** The folders of a workspace after its first one: how the path of each begins, and where it is. */
+export function useFurtherRoots(id: string): readonly { readonly mark: string; readonly path: string }[] {
+  const on = useWorkspaceApi(id);
+  const hasSeveral = (useWorkspaceShape(id)?.roots.length ?? 0) > 1;
+  const { data } = useQuery({
+    queryKey: ["roots", id],
+    queryFn: async () => (await on.status()).roots,
+    enabled: hasSeveral,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return (data ?? []).flatMap((root) => (root.id === null ? [] : { mark: `@${root.id}:`, path: root.path }));
 }
 
 export function useRecording(id: string): UseQueryResult<shapes.RecordingShape> {
@@ -115,6 +128,20 @@ export function useFiles(id: string, options: ListFilesOptions) {
     queryKey: ["workspace", id, "files", options],
     queryFn: () => on.files(options),
     placeholderData: keepPreviousData,
+  });
+}
+
+/** The number of conflicts that are read at once. */
+const CONFLICTS = 200;
+
+/** The first open conflicts of a workspace. `fetchNextPage` reads more of them. */
+export function useConflicts(id: string) {
+  const on = useWorkspaceApi(id);
+  return useInfiniteQuery({
+    queryKey: ["workspace", id, "conflicts", "open"],
+    queryFn: ({ pageParam: after }) => on.conflicts({ limit: CONFLICTS, ...(after === undefined ? {} : { after }) }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => (page.length < CONFLICTS ? undefined : page.at(-1)?.id),
   });
 }
 

@@ -1,13 +1,12 @@
 import { Link, Outlet, useParams } from "@tanstack/react-router";
 import { FolderTree, GitCompare, HardDrive, History, RefreshCw, ShieldCheck, Split } from "lucide-react";
-import { useQuery } from "@tanstack/react-query";
 import { Fragment } from "react";
 import { ChronicleError } from "../../../src/client/index.ts";
-import { useWorkspaceApi } from "../data/api.ts";
 import { useLiveWorkspace } from "../data/live.ts";
-import { useRecording } from "../data/queries.ts";
+import { useConflicts, useRecording } from "../data/queries.ts";
 import { RecordingSign } from "../home/recording-sign.tsx";
 import { Problem } from "../parts/states.tsx";
+import { digits } from "../parts/words.ts";
 
 const VIEWS = [
   ["/w/$workspace", "Timeline", History],
@@ -66,12 +65,13 @@ function Gone({ error }: { readonly error: Error }) {
 }
 
 function OpenConflicts({ workspace }: { readonly workspace: string }) {
-  const on = useWorkspaceApi(workspace);
-  const { data } = useQuery({ queryKey: ["workspace", workspace, "conflicts", "open"], queryFn: () => on.conflicts() });
-  if (data === undefined || data.length === 0) return null;
+  const { data, hasNextPage } = useConflicts(workspace);
+  const count = data?.pages.flat().length ?? 0;
+  if (count === 0) return null;
+  const text = hasNextPage ? `${digits(count)}+` : digits(count);
   return (
-    <span className="badge" aria-label={`${data.length} open`}>
-      {data.length}
+    <span className="badge" aria-label={`${text} open`}>
+      {text}
     </span>
   );
 }

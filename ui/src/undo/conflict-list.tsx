@@ -10,12 +10,14 @@ interface ConflictListProps {
   readonly conflicts: readonly ConflictShape[];
   readonly current: ConflictShape | undefined;
   readonly onChosen: (conflict: ConflictShape) => void;
+  /** Called when the end of the list comes near. */
+  readonly onEnd: () => void;
 }
 
 const ROW_PX = 52;
 
 /** The open conflicts. Only those that are on screen are in the document. */
-export function ConflictList({ conflicts, current, onChosen }: ConflictListProps) {
+export function ConflictList({ conflicts, current, onChosen, onEnd }: ConflictListProps) {
   const box = useRef<HTMLElement>(null);
   const rows = useVirtualizer({
     count: conflicts.length,
@@ -28,6 +30,13 @@ export function ConflictList({ conflicts, current, onChosen }: ConflictListProps
   useEffect(() => {
     if (at >= 0) rows.scrollToIndex(at, { align: "auto" });
   }, [at, rows]);
+  const last = rows.getVirtualItems().at(-1)?.index ?? 0;
+  const isNearEnd = last >= conflicts.length - 20;
+  useEffect(() => {
+    if (isNearEnd) onEnd();
+    // Asked once for each new end.
+    // oxlint-disable-next-line react/exhaustive-deps
+  }, [isNearEnd, conflicts.length]);
   const step = (by: 1 | -1) => () => {
     const next = conflicts[at + by];
     if (next !== undefined) onChosen(next);

@@ -1,9 +1,10 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 import type { ResolveShape } from "../../../src/api/action-shapes.ts";
 import type { ConflictShape } from "../../../src/api/conflict-shape.ts";
 import { useWorkspaceApi } from "../data/api.ts";
+import { useConflicts } from "../data/queries.ts";
 import { PathText } from "../parts/path-text.tsx";
 import { Empty, Loading, Problem } from "../parts/states.tsx";
 import { ConflictList } from "./conflict-list.tsx";
@@ -18,16 +19,13 @@ export function ConflictsPage() {
   const { workspace } = useParams({ from: "/w/$workspace" });
   const { conflict: chosen } = useSearch({ from: "/w/$workspace/conflicts" });
   const navigate = useNavigate({ from: "/w/$workspace/conflicts" });
-  const on = useWorkspaceApi(workspace);
   const [last, setLast] = useState<ResolveShape>();
   const [isResting, setResting] = useState(false);
-  const { data, error } = useQuery({
-    queryKey: ["workspace", workspace, "conflicts", "open"],
-    queryFn: () => on.conflicts(),
-  });
+  const { data: read, error, fetchNextPage } = useConflicts(workspace);
+  const data = useMemo(() => read?.pages.flat(), [read]);
   const choose = (conflict: ConflictShape | undefined): void =>
     void navigate({ replace: true, search: conflict === undefined ? {} : { conflict: conflict.id } });
-  if (error !== null) return <Problem error={error} />;
+  if (data === undefined && error !== null) return <Problem error={error} />;
   if (data === undefined) return <Loading />;
   const wayBack = last === undefined ? null : <Settled key={last.conflict.id} workspace={workspace} last={last} />;
   if (data.length === 0) return <NoConflicts>{wayBack}</NoConflicts>;
@@ -46,7 +44,7 @@ export function ConflictsPage() {
     <div className="conflicts">
       <div className="conflict-side">
         {wayBack}
-        <ConflictList conflicts={data} current={current} onChosen={choose} />
+        <ConflictList conflicts={data} current={current} onChosen={choose} onEnd={() => void fetchNextPage()} />
       </div>
       {current === undefined ? null : (
         <Conflict key={current.id} workspace={workspace} conflict={current} settling={settling} />

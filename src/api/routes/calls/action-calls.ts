@@ -195,7 +195,10 @@ export const listConflicts = defineCall({
   method: "GET",
   path: `${WORKSPACE}/conflicts`,
   reply: { pageOf: "ConflictShape" },
-  ask: ({ all, patch }: ConflictsOptions = {}) => ({ query: { all, patch } }),
+  ask: ({ all, patch, after, limit }: ConflictsOptions = {}) => ({
+    query: { all, patch, after },
+    ...optional({ most: limit }),
+  }),
 });
 
 export const listVersions = defineCall({

@@ -234,10 +234,13 @@ const conflicts = workspaceRoute(calls.listConflicts, {
   query: z.strictObject({
     all: flag("list settled conflicts, too").optional(),
     patch: flag("add the changes that the undo's side of a conflict would make to the file").optional(),
+    after: word("only the conflicts after the one with this id").optional(),
     ...paging,
   }),
-  answer: async (on, { query: { all, patch, ...part } }) =>
-    pageOf(await on.conflicts(withoutUndefined({ all, patch })), part, ({ id }) => id),
+  answer: async (on, { query: { limit = PAGE, cursor, after, ...options } }) => {
+    const from = withoutUndefined({ ...options, after: cursor ?? after });
+    return pageWithMore(await on.conflicts({ ...from, limit: limit + 1 }), limit, ({ id }) => id);
+  },
 });
 
 /**
@@ -252,7 +255,7 @@ const resolve = workspaceRoute(calls.resolveConflict, {
   summary: "Settle a conflict",
   description: "With `keep=merged`, the body is the whole new content of the file.",
   query: z.strictObject({
-    conflict: path("the id of the conflict, the beginning of the id, or the path that the conflict is about"),
+    conflict: path("the id of the conflict, the path that the conflict is about, or the beginning of the id"),
     keep: z.enum(["current", "undo", "merged"]),
     seen: z
       .string()
