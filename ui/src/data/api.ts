@@ -8,7 +8,24 @@ const RETRY_ONCE: RetryRule = { tries: 2, firstWait: 100, longestWait: 1_000 };
 
 /** Makes the client of the server that has sent this page. */
 export function pageClient(token: string): ChronicleClient {
-  return createClient({ url: location.origin, token, commandHints: true, retry: RETRY_ONCE });
+  const given = { url: location.origin, token, commandHints: true, retry: RETRY_ONCE };
+  return createClient({ ...given, fetch: untilRefused((input, init) => fetch(input, init)) });
+}
+
+const REFUSED = 401;
+
+/**
+ * Sends nothing more once the server has refused the token, and answers with that refusal. An open tab would else ask on
+ * and on, and a server lets nobody in from an address that sends many bad tokens.
+ */
+export function untilRefused(send: typeof fetch): typeof fetch {
+  let refusal: Response | undefined;
+  return async (input, init) => {
+    if (refusal !== undefined) return refusal.clone();
+    const response = await send(input, init);
+    if (response.status === REFUSED) refusal = response.clone();
+    return response;
+  };
 }
 
 /** The signed-in caller, for all views. */

@@ -9,6 +9,11 @@ export function storedToken(): string | undefined {
   return sessionStorage.getItem(KEY) ?? undefined;
 }
 
+/** True if the token of this tab came from an address of `chronicle ui`. Such a token ends with the server. */
+export function isPageToken(): boolean {
+  return storedToken()?.startsWith("chr_page_") === true;
+}
+
 export function storeToken(token: string): void {
   sessionStorage.setItem(KEY, token);
 }

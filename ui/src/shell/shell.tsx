@@ -7,7 +7,7 @@ import { Command } from "../parts/command.tsx";
 import { Mark } from "../parts/mark.tsx";
 import { PathText } from "../parts/path-text.tsx";
 import { Empty, Problem } from "../parts/states.tsx";
-import { forgetToken } from "../session/session.ts";
+import { forgetToken, isPageToken } from "../session/session.ts";
 import { KeysDialog } from "./keys-dialog.tsx";
 import { Palette } from "./palette.tsx";
 import { ThemeButton } from "./theme-button.tsx";
@@ -99,8 +99,14 @@ function LinkBanner() {
   };
   return (
     <div className="banner" role="alert">
-      The server was started again, and no longer knows this tab. Open the page again:
-      <Command text="chronicle ui" />
+      {isPageToken() ? (
+        <>
+          The server was started again, and no longer knows this tab. Open the page again:
+          <Command text="chronicle ui" />
+        </>
+      ) : (
+        "This token is no longer accepted: it was revoked, or it has expired."
+      )}
       <button type="button" className="button" onClick={again}>
         Enter a token
       </button>
