@@ -45,11 +45,22 @@ export function usePlayhead(items: readonly RecentItem[]): Playhead {
     moment: at,
     item: items[place],
     step,
-    put: (time) =>
-      go(
-        time === undefined ? undefined : (items.find(({ timestamp }) => Date.parse(timestamp) <= time) ?? items.at(-1)),
-      ),
+    put: (time) => go(time === undefined ? undefined : (lastBefore(items, time) ?? items.at(-1))),
   };
+}
+
+/**
+ * Returns the work at the latest time up to a time, from the newest items to the oldest. If a clock was wrong, that is
+ * not the first one in the list: the playhead goes where somebody points.
+ */
+export function lastBefore(items: readonly RecentItem[], time: number): RecentItem | undefined {
+  let best: RecentItem | undefined;
+  let latest = Number.NEGATIVE_INFINITY;
+  for (const item of items) {
+    const at = Date.parse(item.timestamp);
+    if (at <= time && at > latest) [best, latest] = [item, at];
+  }
+  return best;
 }
 
 function placeOf(items: readonly RecentItem[], at: string): number {
