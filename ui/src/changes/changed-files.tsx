@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { Fragment } from "react";
+import { folderAbove, readName, readPath } from "../parts/given-path.ts";
 import { LineCounts, PathText } from "../parts/path-text.tsx";
 import { counted, digits, size, visible } from "../parts/words.ts";
 import type { FileChange } from "./net-changes.ts";
@@ -33,7 +34,7 @@ const MOST = 2_000;
 /** The changed files, under their folders. */
 export function ChangedFiles({ changes, linkOf, current, seen }: ChangedFilesProps) {
   if (changes.length === 0) return <p className="quiet">No file was changed.</p>;
-  const folders = Map.groupBy(changes.slice(0, MOST), ({ path }) => folderOf(path));
+  const folders = Map.groupBy(changes.slice(0, MOST), ({ path }) => folderAbove(path));
   return (
     <div className="changed-files">
       <p className="quiet">{summaryOf(changes)}</p>
@@ -79,13 +80,13 @@ function FileLine({ change, link: { workspace, search }, isCurrent, isSeen }: Fi
         search={search}
         className={`file-line ${kind}${isSeen ? " seen" : ""}`}
         aria-current={isCurrent ? "true" : undefined}
-        title={from === undefined ? `${kind}: ${visible(path)}` : `renamed from ${visible(from)}`}
+        title={from === undefined ? `${kind}: ${visible(readPath(path))}` : `renamed from ${visible(from)}`}
       >
         <span className="change-sign" aria-label={kind}>
           {SIGN[kind]}
         </span>
         <bdi className="path-name">
-          {visible(nameOf(path))}
+          {visible(readName(path))}
           {entry === "dir" ? "/" : ""}
         </bdi>
         <span className="quiet file-size">
@@ -112,15 +113,6 @@ function sizeText({ kind, entry, before, after, beforeSize, afterSize, similarit
   const delta = afterSize - beforeSize;
   if (kind === "permissions") return "permissions";
   return delta === 0 ? "same size" : `${delta > 0 ? "+" : "−"}${size(Math.abs(delta))}`;
-}
-
-function folderOf(path: string): string {
-  const slash = path.lastIndexOf("/");
-  return slash < 0 ? "" : path.slice(0, slash);
-}
-
-function nameOf(path: string): string {
-  return path.slice(path.lastIndexOf("/") + 1);
 }
 
 /** Returns `3 files: 1 created, 2 modified`. */

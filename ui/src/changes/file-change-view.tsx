@@ -4,6 +4,7 @@ import { lazy, type ReactNode, Suspense, useState } from "react";
 import type { UndoOptions } from "../../../src/api/workspace-api.ts";
 import { useMayChange } from "../data/api.ts";
 import { LARGEST_TEXT, useText } from "../data/queries.ts";
+import { readPath } from "../parts/given-path.ts";
 import { LineCounts, PathText } from "../parts/path-text.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
 import { size, visible } from "../parts/words.ts";
@@ -42,7 +43,7 @@ export function FileChangeView({ workspace, change, undo, isSeen, onSeen }: File
   };
   useKeys({ s: switchLayout, w: () => setLoose((now) => !now) });
   return (
-    <article className="file-change" aria-label={`Changes of ${visible(change.path)}`}>
+    <article className="file-change" aria-label={`Changes of ${visible(readPath(change.path))}`}>
       <FileHead
         workspace={workspace}
         change={change}

@@ -1,7 +1,9 @@
 import type { ChangeShape } from "../../../src/api/shapes.ts";
+import { givenPath } from "../parts/given-path.ts";
 
 /** One changed file of some work: its state before the first and after the last of the changes. */
 export interface FileChange {
+  /** As a request names it (`givenPath`). */
   readonly path: string;
   readonly kind: "created" | "modified" | "deleted" | "permissions" | "renamed";
   readonly entry: ChangeShape["kind"];
@@ -22,7 +24,7 @@ export interface FileChange {
 
 /** Returns one change for each path. A renamed file is one change, at its new path. */
 export function netChanges(changes: readonly ChangeShape[]): FileChange[] {
-  const byPath = Map.groupBy(changes, ({ path }) => path);
+  const byPath = Map.groupBy(changes, givenPath);
   const sources = new Map(changes.filter(({ renamed_to }) => renamed_to !== undefined).map((one) => [one.path, one]));
   const net: FileChange[] = [];
   for (const [path, own] of byPath) {

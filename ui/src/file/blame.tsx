@@ -6,6 +6,7 @@ import type { BlameOriginShape } from "../../../src/api/file-api.ts";
 import { useWorkspaceApi } from "../data/api.ts";
 import { type WorkRef, workText } from "../data/work-ref.ts";
 import { hueOf } from "../parts/actor.tsx";
+import { givenPath } from "../parts/given-path.ts";
 import { Loading, Problem } from "../parts/states.tsx";
 import { exactTime, shortTime } from "../parts/time.tsx";
 import { visible, visibleLine } from "../parts/words.ts";
@@ -83,7 +84,7 @@ function Origin({ workspace, origin, isFirst }: OriginProps) {
     <Link
       to="/w/$workspace/changes"
       params={{ workspace }}
-      search={{ work: workText(work), file: origin.path }}
+      search={{ work: workText(work), file: givenPath(origin) }}
       className={`blame-origin ${hue}`}
       title={titleOf(origin)}
     >

@@ -6,6 +6,7 @@ import type { IterationShape } from "../../../src/api/shapes.ts";
 import { useWorkspaceApi } from "../data/api.ts";
 import { useIterations, useText } from "../data/queries.ts";
 import { Actor } from "../parts/actor.tsx";
+import { readName } from "../parts/given-path.ts";
 import { PathText } from "../parts/path-text.tsx";
 import { Empty, Loading, Problem } from "../parts/states.tsx";
 import { Ago, exactTime } from "../parts/time.tsx";
@@ -223,7 +224,7 @@ function saveAs(path: string, bytes: Uint8Array<ArrayBuffer>): void {
   const url = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }));
   const link = document.createElement("a");
   link.href = url;
-  link.download = path.slice(path.lastIndexOf("/") + 1);
+  link.download = readName(path);
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

@@ -4,7 +4,8 @@ import { File, Folder, FolderUp, Link2, Lock, Search } from "lucide-react";
 import { useState } from "react";
 import type { FileShape } from "../../../src/api/file-api.ts";
 import { useWorkspaceApi } from "../data/api.ts";
-import { useFiles } from "../data/queries.ts";
+import { useFiles, useFurtherRoots } from "../data/queries.ts";
+import { folderAbove, givenPath, readName } from "../parts/given-path.ts";
 import { PathText } from "../parts/path-text.tsx";
 import { Empty, Loading, Problem } from "../parts/states.tsx";
 import { digits, size, visible } from "../parts/words.ts";
@@ -70,7 +71,7 @@ function FolderList({ workspace, folder, moment }: FolderListProps) {
   });
   if (error !== null) return <Problem error={error} onAgain={() => void navigate({ search: {} })} />;
   if (data === undefined) return <Loading />;
-  const parent = folder === undefined ? undefined : folder.slice(0, Math.max(0, folder.lastIndexOf("/")));
+  const parent = folder === undefined ? undefined : folderAbove(folder);
   const sorted = data.files.toSorted(
     (a, b) => Number(b.kind === "dir") - Number(a.kind === "dir") || (a.path < b.path ? -1 : 1),
   );
@@ -94,8 +95,9 @@ function FolderList({ workspace, folder, moment }: FolderListProps) {
             </Link>
           </li>
         )}
+        {folder === undefined ? <FurtherRoots workspace={workspace} moment={moment} /> : null}
         {sorted.map((one) => (
-          <li key={one.path}>
+          <li key={givenPath(one)}>
             <Entry workspace={workspace} file={one} moment={moment} />
           </li>
         ))}
@@ -108,6 +110,17 @@ function FolderList({ workspace, folder, moment }: FolderListProps) {
   );
 }
 
+/** The other folders of the workspace, above the entries of its first one. */
+function FurtherRoots({ workspace, moment }: Pick<FolderListProps, "workspace" | "moment">) {
+  return useFurtherRoots(workspace).map(({ mark, path }) => (
+    <li key={mark}>
+      <Link to="/w/$workspace/files" params={{ workspace }} search={{ ...moment, folder: mark }} className="file-entry">
+        <Folder size={15} aria-hidden="true" /> <PathText path={path} />
+      </Link>
+    </li>
+  ));
+}
+
 function Entry({
   workspace,
   file,
@@ -117,8 +130,9 @@ function Entry({
   readonly file: FileShape;
   readonly moment: { readonly at?: string };
 }) {
-  const { path, kind, size: bytes } = file;
-  const name = visible(path.slice(path.lastIndexOf("/") + 1));
+  const { kind, size: bytes } = file;
+  const path = givenPath(file);
+  const name = visible(readName(path));
   if (kind === "dir")
     return (
       <Link to="/w/$workspace/files" params={{ workspace }} search={{ ...moment, folder: path }} className="file-entry">

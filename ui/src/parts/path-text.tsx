@@ -1,8 +1,9 @@
+import { readPath } from "./given-path.ts";
 import { visible } from "./words.ts";
 
 /** A path: the folders quiet, the name plain. In a narrow place, the folders are cut first. */
 export function PathText({ path }: { readonly path: string }) {
-  const shown = visible(path);
+  const shown = visible(readPath(path));
   const slash = shown.lastIndexOf("/");
   return (
     <span className="path" title={shown}>

@@ -1,10 +1,12 @@
 import { Link } from "@tanstack/react-router";
 import { File, Folder, FolderOpen, Pause, Play, SkipBack, SkipForward, X } from "lucide-react";
-import { useEffect, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
-import { useFiles } from "../data/queries.ts";
+import { useFiles, useFurtherRoots } from "../data/queries.ts";
+import { givenPath, readName } from "../parts/given-path.ts";
 import { Actor } from "../parts/actor.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
+import { PathText } from "../parts/path-text.tsx";
 import { exactTime } from "../parts/time.tsx";
 import { digits, visible } from "../parts/words.ts";
 import { momentPlan } from "../undo/plan.ts";
@@ -109,6 +111,7 @@ function FolderRows({ workspace, moment, lit, folder }: FolderRowsProps) {
     ...(folder === undefined ? {} : { path: folder }),
   });
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
+  const roots = useFurtherRoots(workspace);
   if (error !== null) return <Problem error={error} />;
   if (data === undefined) return <Loading />;
   const rows = data.files.toSorted(
@@ -116,40 +119,65 @@ function FolderRows({ workspace, moment, lit, folder }: FolderRowsProps) {
   );
   const toggle = (path: string): void =>
     setToggled((now) => (now.has(path) ? new Set([...now].filter((one) => one !== path)) : new Set([...now, path])));
+  const shared = { workspace, moment, lit };
   return (
     <ul className="moment-tree">
-      {rows.map(({ path, kind, iteration }) => {
-        const isOpen = lit.above.has(path) !== toggled.has(path);
-        const name = visible(path.slice(path.lastIndexOf("/") + 1));
-        if (kind === "dir")
+      {(folder === undefined ? roots : []).map(({ mark, path }) => (
+        <FolderRow key={mark} {...shared} path={mark} isOpen={toggled.has(mark)} onToggle={toggle}>
+          <PathText path={path} />
+        </FolderRow>
+      ))}
+      {rows.map((row) => {
+        const path = givenPath(row);
+        const name = <bdi>{visible(readName(path))}</bdi>;
+        const isOpen = lit.above.has(row.path) !== toggled.has(path);
+        const isLit = lit.paths.has(row.path);
+        if (row.kind === "dir")
           return (
-            <li key={path}>
-              <button
-                type="button"
-                className={`moment-row${lit.paths.has(path) ? " lit" : ""}`}
-                aria-expanded={isOpen}
-                onClick={() => toggle(path)}
-              >
-                {isOpen ? <FolderOpen size={14} aria-hidden="true" /> : <Folder size={14} aria-hidden="true" />}{" "}
-                <bdi>{name}</bdi>
-              </button>
-              {isOpen ? <FolderRows workspace={workspace} moment={moment} lit={lit} folder={path} /> : null}
-            </li>
+            <FolderRow key={path} {...shared} path={path} isOpen={isOpen} isLit={isLit} onToggle={toggle}>
+              {name}
+            </FolderRow>
           );
         return (
           <li key={path}>
             <Link
               to="/w/$workspace/file"
               params={{ workspace }}
-              search={{ path, n: String(iteration) }}
-              className={`moment-row${lit.paths.has(path) ? " lit" : ""}`}
+              search={{ path, n: String(row.iteration) }}
+              className={isLit ? "moment-row lit" : "moment-row"}
             >
-              <File size={14} aria-hidden="true" /> <bdi>{name}</bdi>
+              <File size={14} aria-hidden="true" /> {name}
             </Link>
           </li>
         );
       })}
       {data.next === null ? null : <li className="quiet moment-row">only the first {digits(MOST)}</li>}
     </ul>
+  );
+}
+
+interface FolderRowProps extends Omit<FolderRowsProps, "folder"> {
+  readonly path: string;
+  readonly isOpen: boolean;
+  readonly isLit?: boolean;
+  readonly onToggle: (path: string) => void;
+  readonly children: ReactNode;
+}
+
+/** A folder of the tree and, if it is open, what is in it. */
+function FolderRow({ path, isOpen, isLit = false, onToggle, children, ...shared }: FolderRowProps) {
+  const Icon = isOpen ? FolderOpen : Folder;
+  return (
+    <li>
+      <button
+        type="button"
+        className={isLit ? "moment-row lit" : "moment-row"}
+        aria-expanded={isOpen}
+        onClick={() => onToggle(path)}
+      >
+        <Icon size={14} aria-hidden="true" /> {children}
+      </button>
+      {isOpen ? <FolderRows {...shared} folder={path} /> : null}
+    </li>
   );
 }

@@ -7,6 +7,7 @@ import { ChronicleError } from "../../../src/client/index.ts";
 import { Images } from "../changes/images.tsx";
 import { useMayChange, useWorkspaceApi } from "../data/api.ts";
 import { LARGEST_TEXT, useIterations, useText } from "../data/queries.ts";
+import { givenPath } from "../parts/given-path.ts";
 import { PathText } from "../parts/path-text.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
 import { size } from "../parts/words.ts";
@@ -127,16 +128,12 @@ function EarlierName({ workspace, path }: { readonly workspace: string; readonly
   return (
     <p className="note">
       It was renamed from{" "}
-      <Link to="/w/$workspace/file" params={{ workspace }} search={{ path: from.path }} className="inline-link">
+      <Link to="/w/$workspace/file" params={{ workspace }} search={{ path: givenPath(from) }} className="inline-link">
         <PathText path={from.path} />
       </Link>
       . The undo brings the earlier name back. This one was edited since, so both can stay.
     </p>
   );
-}
-
-function givenPath({ path, path_b64: bytes }: Pick<ConflictShape, "path" | "path_b64">): string {
-  return bytes === undefined ? path : `base64:${bytes}`;
 }
 
 /**

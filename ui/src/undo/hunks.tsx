@@ -48,7 +48,7 @@ export function Hunks({ workspace, path, from, undo }: HunksProps) {
     onSuccess: setDone,
     onSettled: () => renewWorkspace(queries, workspace),
   });
-  const own = data?.find((one) => one.path === path);
+  const own = data?.find((one) => one.file === path);
   return (
     <section className="hunks" aria-label="Take back parts of this file">
       <h2>Take back parts of this file</h2>
@@ -63,7 +63,7 @@ export function Hunks({ workspace, path, from, undo }: HunksProps) {
           own={own}
           isBusy={act.isPending}
           onTake={act.mutate}
-          others={data.filter((one) => one.path === from)}
+          others={data.filter((one) => one.file === from)}
         />
       )}
     </section>

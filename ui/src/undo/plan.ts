@@ -2,6 +2,7 @@ import type { RecentItem } from "../../../src/api/recent-api.ts";
 import type { RestoreShape, UndoShape } from "../../../src/api/shapes.ts";
 import type { WorkspaceApi } from "../../../src/api/workspace-api.ts";
 import { undoOf, type WorkRef } from "../data/work-ref.ts";
+import { givenPath } from "../parts/given-path.ts";
 import { visible } from "../parts/words.ts";
 
 export type Done = UndoShape | RestoreShape;
@@ -49,7 +50,7 @@ export function momentPlan(moment: string, title: string): Plan {
 function filesPlan(from: string, to: string): Plan {
   const run = async (on: WorkspaceApi, dryRun: boolean): Promise<Done> => {
     const { changes } = await on.diff(from, to);
-    const paths = [...new Set(changes.map(({ path }) => path))];
+    const paths = [...new Set(changes.map(givenPath))];
     return on.restore(from, { paths, dryRun });
   };
   const meaning =

@@ -1,0 +1,73 @@
+interface Told {
+  readonly path: string;
+  /** The bytes of a name that is not UTF-8, or that begins like a mark. */
+  readonly path_b64?: string;
+}
+
+/**
+ * Returns the path of an answer as a request names exactly it. All links and keys of the page have this form. In a name
+ * that is not UTF-8, the answer shows escapes, which would name another file.
+ */
+export function givenPath({ path, path_b64: encoded }: Told): string {
+  if (encoded === undefined || isUtf8(bytesOf(encoded))) return path;
+  const [root = ""] = /^@[a-z0-9-]+:/.exec(path) ?? [];
+  return `${root}base64:${encoded}`;
+}
+
+const ENCODED = /^(@[a-z0-9-]+:)?base64:([A-Za-z0-9+/]*={0,2})$/;
+
+/** Returns a path as people read it. Bytes that are not UTF-8 are shown as `\xff`. */
+export function readPath(given: string): string {
+  const [, root = "", encoded] = ENCODED.exec(given) ?? [];
+  return encoded === undefined ? given : root + escaped(bytesOf(encoded));
+}
+
+/** Returns the name of a file or folder, as people read it. */
+export function readName(given: string): string {
+  const shown = readPath(given);
+  return shown.slice(shown.lastIndexOf("/") + 1);
+}
+
+const SLASH = 0x2f;
+
+/** Returns the path of the folder above, as a request names it; an empty text for the topmost one. */
+export function folderAbove(given: string): string {
+  const [, root = "", encoded] = ENCODED.exec(given) ?? [];
+  if (encoded === undefined) {
+    const [mark = ""] = /^@[a-z0-9-]+:/.exec(given) ?? [];
+    return given === mark ? "" : given.slice(0, Math.max(mark.length, given.lastIndexOf("/")));
+  }
+  const bytes = bytesOf(encoded);
+  const above = bytes.subarray(0, Math.max(0, bytes.lastIndexOf(SLASH)));
+  const path = textOf(above);
+  return root + (path ?? `base64:${btoa(String.fromCharCode(...above))}`);
+}
+
+function bytesOf(encoded: string): Uint8Array {
+  return Uint8Array.from(atob(encoded), (one) => one.charCodeAt(0));
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function isUtf8(bytes: Uint8Array): boolean {
+  return textOf(bytes) !== undefined;
+}
+
+function textOf(bytes: Uint8Array): string | undefined {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function escaped(bytes: Uint8Array): string {
+  let text = "";
+  for (let at = 0; at < bytes.length;) {
+    const length = [1, 2, 3, 4].find((one) => textOf(bytes.subarray(at, at + one)) !== undefined);
+    text +=
+      length === undefined ? `\\x${bytes[at]?.toString(16).padStart(2, "0")}` : textOf(bytes.subarray(at, at + length));
+    at += length ?? 1;
+  }
+  return text;
+}
