@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   chmodSync,
   mkdirSync,
@@ -12,6 +13,7 @@ import {
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { ConflictShape } from "../../src/api/conflict-shape.ts";
 import { describeWithBrowser, openTab, SOON } from "./page-browser.ts";
 import { type PageStore, servedStore } from "./page-store.ts";
 
@@ -37,6 +39,13 @@ const BEFORE: Readonly<Record<string, string>> = {
   kind: "a file\n",
 };
 
+/** Contents of a conflict of a sync: one line that only the origin has changed, one of both, and one of the folder. */
+const SYNC = {
+  "base.txt": "1\n2\n3\n4\n5\n6\n",
+  "mine.txt": "1\n2\n3\nmine 4\n5\nmine 6\n",
+  "theirs.txt": "theirs 1\n2\n3\ntheirs 4\n5\n6\n",
+} as const;
+
 async function history(box: PageStore): Promise<void> {
   const at = (name: string): string => join(box.project, name);
   const write = (files: Readonly<Record<string, string>>): void => {
@@ -46,7 +55,7 @@ async function history(box: PageStore): Promise<void> {
     rmSync(at("link"), { force: true });
     symlinkSync(target, at("link"));
   };
-  write(BEFORE);
+  write({ ...BEFORE, ...SYNC });
   link("one");
   await box.must(["init"]);
   const byAgent = (): void => {
@@ -161,6 +170,32 @@ describeWithBrowser("the editor of conflicts", () => {
       await settled(page, path);
       expect(box.read(path)).toBe(result);
     }
+  });
+
+  it("begins the result of a sync with what only the origin has changed", async () => {
+    // The contents are of the history. The conflict itself is made up.
+    const at = (name: keyof typeof SYNC) => createHash("sha256").update(SYNC[name]).digest("hex");
+    const conflict: ConflictShape = {
+      ...{ id: "made-up", cause: "sync", path: "mine.txt", timestamp: new Date().toISOString(), state: "open" },
+      ...{ reason: "content", undo_id: "", current_size: 20, undo_size: 20, current_kind: "file", undo_kind: "file" },
+      ...{ base_hash: at("base.txt"), current_hash: at("mine.txt"), undo_hash: at("theirs.txt") },
+    };
+    await using tab = await openTab(await box.address("/"));
+    const { page } = tab;
+    const settledWith: string[] = [];
+    await page.route(/\/conflicts\?/, (route) => route.fulfill({ json: { items: [conflict], next: null } }));
+    await page.route(/\/resolve\?/, async (route) => {
+      settledWith.push(route.request().postData() ?? "");
+      await route.fulfill({ json: { conflict, changes: [], undo_id: null, skipped: [], finished: [] } });
+    });
+    await tab.go(view);
+    const part = page.getByRole("toolbar", { name: "The parts of this conflict" }).getByRole("status");
+    await part.filter({ hasText: "Part 1 of 2: the origin's · 1 part undecided" }).waitFor();
+    await page.keyboard.press("n");
+    await page.keyboard.press("c");
+    await part.filter({ hasText: "Part 2 of 2: current · all decided" }).waitFor();
+    await page.keyboard.press("Control+s");
+    await expect.poll(() => settledWith, SOON).toEqual(["theirs 1\n2\n3\nmine 4\n5\nmine 6\n"]);
   });
 
   it("says what does not merge as text, with the choices that there are", async () => {

@@ -69,6 +69,10 @@ describeWithBrowser("the page", () => {
       expect.stringContaining("right clock"),
       expect.stringContaining("wrong clock"),
     ]);
+    await list
+      .getByRole("button", { name: /wrong clock/ })
+      .getByText("1 May 2033")
+      .waitFor();
     const lanes = page.getByRole("region", { name: "Who was at work when" });
     const { x, y, width } = (await lanes.locator("canvas").boundingBox()) ?? { x: 0, y: 0, width: 0 };
     await page.mouse.move(x + width - 5, y + 10);

@@ -23,9 +23,9 @@ it.each([
   [`base64:${encoded(0x61, 0x2f, 0xff)}`, "a", "\\xff"],
   [`@two:base64:${encoded(0x61, 0xfe, 0x2f, 0xff)}`, `@two:base64:${encoded(0x61, 0xfe)}`, "\\xff"],
   [`base64:${encoded(0xff)}`, "", "\\xff"],
-  ["@two:c.txt", "@two:", "@two:c.txt"],
+  ["@two:c.txt", "@two:", "c.txt"],
   ["@two:b/c.txt", "@two:b", "c.txt"],
-  ["@two:", "", "@two:"],
+  ["@two:", "", ""],
 ])("%j is in %j, and is called %j", (given, folder, name) => {
   expect(folderAbove(given)).toBe(folder);
   expect(readName(given)).toBe(name);

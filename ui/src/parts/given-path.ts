@@ -22,9 +22,9 @@ export function readPath(given: string): string {
   return encoded === undefined ? given : root + escaped(bytesOf(encoded));
 }
 
-/** Returns the name of a file or folder, as people read it. */
+/** Returns the name of a file or folder, as people read it. In a list of its folder, the mark of its root says nothing. */
 export function readName(given: string): string {
-  const shown = readPath(given);
+  const shown = readPath(given).replace(/^@[a-z0-9-]+:/, "");
   return shown.slice(shown.lastIndexOf("/") + 1);
 }
 

@@ -5,6 +5,8 @@ const EXACT = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle:
 const CLOCK = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 
+const YEAR = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
+
 const STEPS: readonly (readonly [most: number, unit: Intl.RelativeTimeFormatUnit, seconds: number])[] = [
   [60, "second", 1],
   [3_600, "minute", 60],
@@ -51,14 +53,19 @@ export function Ago({ at }: { readonly at: string }) {
   );
 }
 
+/** Returns the day and the minute; in another year, the day and the year. */
+function dateText(ms: number, from: number): string {
+  return (new Date(ms).getFullYear() === new Date(from).getFullYear() ? DAY : YEAR).format(ms);
+}
+
 /** Returns `3 min. ago`; for what is older than two weeks, or in the future, the date. */
-function agoText(ms: number, from: number): string {
+export function agoText(ms: number, from: number): string {
   const seconds = Math.round((from - ms) / 1_000);
   // The shown time is up to a tick behind.
-  if (seconds < -(TICK_MS / 1_000 + 5)) return DAY.format(ms);
+  if (seconds < -(TICK_MS / 1_000 + 5)) return dateText(ms, from);
   if (seconds < 5) return "now";
   for (const [most, unit, size] of STEPS) if (seconds < most) return RELATIVE.format(-Math.floor(seconds / size), unit);
-  return DAY.format(ms);
+  return dateText(ms, from);
 }
 
 export function exactTime(ms: number): string {

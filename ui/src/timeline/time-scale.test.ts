@@ -65,4 +65,6 @@ it("a tick says the minute, the second where they are near, and the date at midn
   expect(labels(midnight + 3_600_000, 1_800_000)).toContain("01:10");
   expect(labels(midnight + 3_600_000, 20_000)).toContain("01:00:10");
   expect(labels(midnight - 3_600_000, 7_200_000)).toContain("5 Jan");
+  // A clock was wrong by years.
+  expect(labels(midnight, 7 * 365 * 86_400_000)).toEqual(expect.arrayContaining(["Dec 2027", "Dec 2028"]));
 });

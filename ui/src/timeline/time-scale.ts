@@ -70,10 +70,15 @@ export function ticksOf(span: Span, width: number, apart = 90): Tick[] {
 }
 
 const DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const MONTH = new Intl.DateTimeFormat("en-GB", { month: "short", year: "numeric" });
 const MINUTES = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const SECONDS = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
+/** From this step on, the marks of the axis are in different years. */
+const YEARS = 90 * DAY;
+
 function labelOf(time: number, step: number): string {
+  if (step >= YEARS) return MONTH.format(time);
   const date = new Date(time);
   const isMidnight = date.getHours() === 0 && date.getMinutes() === 0 && date.getSeconds() === 0;
   if (step >= DAY || isMidnight) return DATE.format(date);
