@@ -169,7 +169,7 @@ describe.skipIf(!hasGit)("the state of git of repositories within the folder", (
     ]);
     made.git(["checkout", "-q", "--detach"], inner);
     made.write("in/ner/.git/config", "[extensions]\n\trefStorage = reftable\n");
-    const reason = "it stores its refs in another way than files: reftable";
+    const reason = "it says that its refs are in a reftable, and has none";
     expect((await workspace.status()).git).toEqual([main, { path: "in/ner/.git", not_recorded: reason }]);
     await workspace.configure({ keepAside: false });
     expect((await workspace.status()).git?.[0]).toMatchObject({ not_recorded: expect.stringContaining("keepAside") });

@@ -55,8 +55,8 @@ const OPERATIONS: readonly string[] = [
 ];
 
 /** A repository with three branches that have diverged. */
-function repository(): GitProject {
-  const project = new GitProject(["-b", "main"]);
+function repository(init: readonly string[]): GitProject {
+  const project = new GitProject(["-b", "main", ...init]);
   for (const name of ["a", "b", "dir/c"]) project.write(name, `${name}\n`);
   project.git(["add", "."]);
   project.git(["commit", "-qm", "first"]);
@@ -83,11 +83,11 @@ interface Seen {
 /**
  * Plays histories on one repository. In each, up to three operations of git are run. They are undone one by one, and in
  * half of the histories redone; or they are undone and redone all at once, three times. After each step, the files, HEAD, the index, the refs and the stashes must be what they were,
- * and the repository must be sound.
+ * and the repository must be sound. `init`: options of `git init`.
  */
-export async function playGitHistories(seed: number, histories: number): Promise<void> {
+export async function playGitHistories(seed: number, histories: number, init: readonly string[] = []): Promise<void> {
   const choose = choices(seed);
-  await using project = repository();
+  await using project = repository(init);
   const workspace = await project.init();
   const done: string[] = [];
   for (let i = 0; i < histories; i += 1) {

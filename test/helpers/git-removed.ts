@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { GitProject } from "./git-project.ts";
 import { filesOf, seenGit } from "./git-state.ts";
 
-/** A repository with packed and loose objects, a stash, a hook and staged edits. */
-export function mixedRepository(): GitProject {
-  const project = new GitProject(["-b", "main"]);
+/** A repository with packed and loose objects, a stash, a hook and staged edits. `init`: options of `git init`. */
+export function mixedRepository(init: readonly string[] = []): GitProject {
+  const project = new GitProject(["-b", "main", ...init]);
   for (const text of ["1\n", "2\n", "3\n"]) {
     project.write("a", text);
     project.git(["add", "."]);

@@ -18,7 +18,7 @@ import type { ConfinedFs } from "../files/confined-fs.ts";
 import type { ApplyGit } from "../git-states.ts";
 import { type GitFolderPair, gitPath, UnreadableGit } from "./git-folder-pair.ts";
 import { dropFile, writeNewFile } from "./new-file.ts";
-import { type GitStateReader, STASH_LOG, STATE_FOLDERS } from "./read-git-state.ts";
+import { type GitStateReader, STATE_FOLDERS } from "./read-git-state.ts";
 import {
   checkedConfig,
   HEAD_LOG,
@@ -29,6 +29,9 @@ import {
   usedElsewhere,
 } from "./refuse-git-change.ts";
 import { type RunGit, safeGit } from "./run-git.ts";
+import { isRootRef, STASH_LOG } from "./table-refs.ts";
+import { setTabledHead, setTabledStashes } from "./apply-tabled-refs.ts";
+import { isDeepStrictEqual } from "node:util";
 
 /** The parts of a repository that a change needs. */
 export interface GitTarget {
@@ -74,7 +77,7 @@ export async function applyGitState(given: GitTarget, change: GitChange, how: Ap
     const lock = takeLock(folders.own, "index.lock", target.mark);
     if (typeof lock === "string") return `${lock}${await madeAlready(target, change)}`;
     using _ = lock;
-    return await applyLocked(target, change, how);
+    return await applyLocked({ ...target, isResumed: lock.isOld }, change, how);
   } catch (error) {
     return `it cannot be written (${reasonOf(error)})`;
   } finally {
@@ -131,27 +134,43 @@ interface Made {
   readonly back: () => Promise<string | undefined>;
 }
 
-async function applyLocked(target: GitTarget, change: GitChange, how: ApplyGit): Promise<string | undefined> {
+/** A target of which the lock is held. */
+interface LockedTarget extends GitTarget {
+  /** True if the same change was begun before, and cut off. */
+  readonly isResumed: boolean;
+}
+
+async function applyLocked(target: LockedTarget, change: GitChange, how: ApplyGit): Promise<string | undefined> {
   const todo: GitItem[] = [];
   for (const item of change.items) {
     const now = await target.reader.valueOf(item.name);
     if (sameGitValue(item.name, now, item.after)) continue;
     if (!sameGitValue(item.name, now, item.before)) {
       if (SOFT_GIT_FILES.has(item.name)) continue;
-      return gitMovedSince(item.name, item.before, now);
+      if (!(await isHalfMade(target, item, how))) return gitMovedSince(item.name, item.before, now);
     }
     todo.push(item);
   }
   const contents = await contentsOf(todo, how);
   if (typeof contents === "string") return contents;
+  const olds = target.reader.tables === undefined ? new Map<string, Buffer>() : await contentsOf(todo.map(turned), how);
+  if (typeof olds === "string") return olds;
   if (!target.isStill()) return MOVED;
   const made: Made[] = [];
   let problem: string | undefined;
-  const files = todo.filter(({ name }) => !isGitRef(name));
+  const tabled = todo.filter((item) => isTabled(target, item));
+  const files = todo.filter((item) => !isGitRef(item.name) && !isTabled(target, item));
   try {
     const staged = stageFiles(target, files, contents);
     try {
-      problem = await makeSteps(target, { todo, staged, made }, how);
+      const roots = await withoutLost(target, rootRefs(tabled, olds, contents));
+      const refs = [...todo.filter(isInRefs), ...roots];
+      const stashes = tabled.find(({ name }) => name === STASH_LOG);
+      problem =
+        (await setHead(target, todo.find(isHead), how, made)) ??
+        (await setRefs(target, stashes === undefined ? refs : refs.filter(({ name }) => name !== STASH), how, made)) ??
+        (await setStashes(target, stashes, { olds, contents, message: how.message }, made));
+      if (problem === undefined) putFiles(target, { files, staged, made }, how);
     } finally {
       staged.drop();
     }
@@ -159,26 +178,92 @@ async function applyLocked(target: GitTarget, change: GitChange, how: ApplyGit):
     problem = `it cannot be written (${reasonOf(error)})`;
   }
   if (problem !== undefined) return takeBack(problem, made);
-  logHead(target, todo.some(isHead) ? change : undefined, how.message);
+  if (target.reader.tables === undefined) logHead(target, todo.some(isHead) ? change : undefined, how.message);
   return undefined;
 }
 
-async function makeSteps(
+function putFiles(
   target: GitTarget,
-  { todo, staged, made }: { readonly todo: readonly GitItem[]; readonly staged: Staged; readonly made: Made[] },
+  { files, staged, made }: { readonly files: readonly GitItem[]; readonly staged: Staged; readonly made: Made[] },
   how: ApplyGit,
-): Promise<string | undefined> {
-  const problem = setHead(target, todo.find(isHead), made) ?? (await setRefs(target, todo.filter(isInRefs), how, made));
-  if (problem !== undefined) return problem;
+): void {
   // The index comes last, because git regards the rest as finished once it is in place.
-  const files = todo.filter(({ name }) => !isGitRef(name));
   const inOrder = [...files.filter(({ name }) => name !== "index"), ...files.filter(({ name }) => name === "index")];
   for (const item of inOrder) {
     made.push({ what: item.name, back: () => putBackFile(target, item, how) });
     staged.put(item);
   }
   if (inOrder.length > 0) target.folders.own.syncFolder(gitPath(""));
-  return undefined;
+}
+
+const turned = ({ name, before, after }: GitItem): GitItem => ({ name, before: after, after: before });
+
+const STASH = "refs/stash";
+
+/** True if a table has the value of an item that otherwise is a file. */
+function isTabled({ reader }: GitTarget, { name }: GitItem): boolean {
+  return reader.tables !== undefined && (isRootRef(name) || name === STASH_LOG);
+}
+
+/** True if a change that was cut off had begun to set the list of stashes, and nothing else has changed it since. */
+async function isHalfMade(target: LockedTarget, item: GitItem, how: ApplyGit): Promise<boolean> {
+  if (!target.isResumed || item.name !== STASH_LOG || !isTabled(target, item)) return false;
+  const contents = await contentsOf([item], how);
+  if (typeof contents === "string") return false;
+  const now = target.reader.tables?.file(STASH_LOG) ?? Buffer.alloc(0);
+  return contents.get(STASH_LOG)?.subarray(0, now.length).equals(now) ?? now.length === 0;
+}
+
+/** Returns items of root refs with the values of refs, which their contents are. */
+function rootRefs(
+  tabled: readonly GitItem[],
+  olds: ReadonlyMap<string, Buffer>,
+  contents: ReadonlyMap<string, Buffer>,
+): GitItem[] {
+  const refs = tabled.filter(({ name }) => name !== STASH_LOG);
+  return refs.map(({ name }) => ({ name, before: valueIn(olds.get(name)), after: valueIn(contents.get(name)) }));
+}
+
+/**
+ * Leaves out values of ORIG_HEAD and AUTO_MERGE whose objects no longer exist: git collects what they name, and then does
+ * not write them.
+ */
+async function withoutLost({ run, folders: { own } }: GitTarget, refs: readonly GitItem[]): Promise<GitItem[]> {
+  const soft = refs.filter(({ name, after }) => after !== undefined && SOFT_GIT_FILES.has(name));
+  if (soft.length === 0) return [...refs];
+  const input = Buffer.from(soft.map(({ after }) => `${after}\n`).join(""));
+  const { stdout } = await run(safeGit(own.root, ["cat-file", "--batch-check=%(objectname)", "--buffer"], input));
+  const lost = new Set(
+    stdout
+      .toString("latin1")
+      .split("\n")
+      .flatMap((line) => /^(\S+) missing$/.exec(line)?.[1] ?? []),
+  );
+  return refs.filter(({ after }) => after === undefined || !lost.has(after));
+}
+
+const valueIn = (content: Buffer | undefined): string | undefined => content?.toString("utf8").trim();
+const linesIn = (content: Buffer | undefined): string[] => content?.toString("utf8").split("\n").slice(0, -1) ?? [];
+
+async function setStashes(
+  { reader, run, folders: { own } }: GitTarget,
+  item: GitItem | undefined,
+  how: {
+    readonly olds: ReadonlyMap<string, Buffer>;
+    readonly contents: ReadonlyMap<string, Buffer>;
+    readonly message: string;
+  },
+  made: Made[],
+): Promise<string | undefined> {
+  if (item === undefined) return undefined;
+  const set = async (to: Buffer | undefined): Promise<string | undefined> => {
+    const now = (): string[] => linesIn(reader.tables?.file(STASH_LOG));
+    const problem = await setTabledStashes({ run, gitDir: own.root, message: how.message }, now(), linesIn(to));
+    if (problem !== undefined) return problem;
+    return isDeepStrictEqual(now(), linesIn(to)) ? undefined : "git did not write the list of stashes as it was";
+  };
+  made.push({ what: "the list of stashes", back: () => set(how.olds.get(STASH_LOG)) });
+  return set(how.contents.get(STASH_LOG));
 }
 
 /** Takes the steps back, the last one first. Returns the problem, and names each step that stays made. */
@@ -269,9 +354,15 @@ async function contentsOf(items: readonly GitItem[], how: ApplyGit): Promise<Rea
   return found;
 }
 
+interface TakenLock extends Disposable {
+  /** True if the same change has taken it before. */
+  readonly isOld: boolean;
+}
+
 /** Takes a lock as git does: by creating the file. Its disposal removes it. Returns the reason if another has it. */
-function takeLock(fs: ConfinedFs, name: string, id: string): Disposable | string {
+function takeLock(fs: ConfinedFs, name: string, id: string): TakenLock | string {
   const mark = `chronicle ${id}\n`;
+  let isOld = false;
   try {
     writeNewFile(fs, gitPath(name), MODE, Buffer.from(mark));
   } catch (error) {
@@ -280,9 +371,10 @@ function takeLock(fs: ConfinedFs, name: string, id: string): Disposable | string
     if (text?.startsWith("chronicle ") === true && text !== mark) {
       return `${name} exists: another undo or redo has it, or one that was killed has left it. If none is at work, remove .git/${name}`;
     }
-    if (text !== mark) return `${name} exists: git is at work, or a git that was killed has left it`;
+    isOld = text === mark;
+    if (!isOld) return `${name} exists: git is at work, or a git that was killed has left it`;
   }
-  return { [Symbol.dispose]: () => dropFile(fs, gitPath(name)) };
+  return { isOld, [Symbol.dispose]: () => dropFile(fs, gitPath(name)) };
 }
 
 function writeStaged(
@@ -300,10 +392,18 @@ function writeStaged(
 }
 
 /** Sets HEAD. Returns the reason if it could not be set. */
-function setHead(target: GitTarget, item: GitItem | undefined, made: Made[]): string | undefined {
+async function setHead(
+  target: GitTarget,
+  item: GitItem | undefined,
+  { message }: ApplyGit,
+  made: Made[],
+): Promise<string | undefined> {
   if (item?.after === undefined) return undefined;
   const { own } = target.folders;
-  const write = (value: string): string | undefined => {
+  const write = (value: string): string | undefined | Promise<string | undefined> => {
+    if (target.reader.tables !== undefined) {
+      return setTabledHead({ run: target.run, gitDir: own.root, message }, value);
+    }
     const lock = takeLock(own, "HEAD.lock", target.mark);
     if (typeof lock === "string") return lock;
     using _ = lock;
@@ -321,7 +421,7 @@ function setHead(target: GitTarget, item: GitItem | undefined, made: Made[]): st
     return undefined;
   };
   const { before } = item;
-  const problem = write(item.after);
+  const problem = await write(item.after);
   if (problem !== undefined) return problem;
   if (before !== undefined) made.push({ what: "HEAD", back: async () => write(before) });
   return undefined;

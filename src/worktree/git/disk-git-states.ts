@@ -8,7 +8,7 @@ import {
   type GitState,
   parseIndexValue,
 } from "../../core/records/git-record.ts";
-import type { ReflogLine } from "../../core/records/git-reflog.ts";
+import { parseReflog, type ReflogLine } from "../../core/records/git-reflog.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import { decodeName, parentOf, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import type { Hash } from "../../core/values/hash.ts";
@@ -45,9 +45,10 @@ import type { GitUser } from "./git-settings.ts";
 import { type GitFolderPair, UnreadableGit } from "./git-folder-pair.ts";
 import { keptObjects, KeptFolders } from "./kept-folders.ts";
 import { isLost, lostFolder } from "./lost-folder.ts";
-import { GitStateReader, STASH_LOG } from "./read-git-state.ts";
+import { GitStateReader } from "./read-git-state.ts";
 import { readHeadLog } from "./read-head-log.ts";
 import { type GitCommand, type GitOutput, type RunGit, safeGit } from "./run-git.ts";
+import { STASH_LOG } from "./table-refs.ts";
 import { normalize } from "node:path";
 
 export interface DiskGitOptions {
@@ -117,7 +118,7 @@ export class DiskGitStates implements GitStates {
         if (file !== undefined) states.push(withValue(state, GIT_FILE, await keep(file)));
         // Only a git folder in the working tree itself is removed together with it.
         else if (folders === undefined || found.gitDir !== this.#absolute(path)) states.push(state);
-        else states.push({ ...state, folder: await folders.keep(path, repository.own, keep) });
+        else states.push({ ...state, folder: await folders.keep(path, repository, keep) });
       } catch (error) {
         if (!(error instanceof UnreadableGit)) throw error;
         notes.push(`the state of ${nameOfRepository(path)} is not recorded: ${error.message}`);
@@ -191,7 +192,16 @@ export class DiskGitStates implements GitStates {
 
   headLog(path: WorkspacePath): readonly ReflogLine[] {
     const repository = this.#at(path);
-    return repository === undefined ? [] : readHeadLog(repository.own);
+    if (repository === undefined) return [];
+    try {
+      const tabled = repository.reader.tables?.headLog();
+      return tabled === undefined ? readHeadLog(repository.own) : parseReflog(tabled);
+    } catch (error) {
+      if (error instanceof UnreadableGit || errnoOf(error) !== undefined) return [];
+      throw error;
+    } finally {
+      repository.own.release();
+    }
   }
 
   forget(): void {
@@ -302,11 +312,13 @@ export class DiskGitStates implements GitStates {
 
   #opened(path: WorkspacePath, { gitDir, commonDir, settings }: GitRepository): OpenRepository {
     const known = this.#open.get(path);
-    if (known?.own.root === gitDir && known.common.root === commonDir) return known;
+    const isReftable = settings.refStorage === "reftable";
+    const isSame = known?.own.root === gitDir && known.common.root === commonDir && known.isReftable === isReftable;
+    if (known !== undefined && isSame) return known;
     const { disk, clock } = this.#options;
     const own = new ConfinedFs(disk, gitDir);
     const common = gitDir === commonDir ? own : new ConfinedFs(disk, commonDir);
-    const folders = { own, common, hashBytes: settings.hashBytes, isBare: settings.isBare };
+    const folders = { own, common, hashBytes: settings.hashBytes, isBare: settings.isBare, isReftable };
     const reader = new GitStateReader(folders, () => BigInt(Math.floor(clock())) * 1_000_000n);
     const opened = { ...folders, reader };
     this.#open.set(path, opened);

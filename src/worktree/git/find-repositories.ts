@@ -84,11 +84,12 @@ function whyNot(repository: GitRepository, { folder }: TrackedRoot, files: GitFi
   if (isOutside && !isPointedBack(repository, files)) {
     return "its git folder lies outside of the workspace, and does not name this folder";
   }
+  if (settings.refStorage === "reftable") return undefined;
   if (settings.refStorage !== "files") return `it stores its refs in another way than files: ${settings.refStorage}`;
   const head = files.text(`${gitDir}/HEAD`, MOST_HEAD_BYTES);
   const isStub = head !== undefined && "text" in head && head.text.trim() === "ref: refs/heads/.invalid";
-  const isReftable = isStub || [gitDir, commonDir].some((one) => files.stat(`${one}/reftable`) !== undefined);
-  return isReftable ? "it stores its refs in another way than files: reftable" : undefined;
+  const isTabled = isStub || [gitDir, commonDir].some((one) => files.stat(`${one}/reftable`) !== undefined);
+  return isTabled ? "it has a reftable, and its configuration says that its refs are files" : undefined;
 }
 
 const MOST_HEAD_BYTES = 4 * 1024;

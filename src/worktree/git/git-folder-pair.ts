@@ -1,5 +1,7 @@
+import { errnoOf } from "../../core/values/errors.ts";
 import { childOf, ROOT, type WorkspacePath } from "../../core/values/path.ts";
-import type { ConfinedFs } from "../files/confined-fs.ts";
+import type { FileStat } from "../../disk/disk.ts";
+import type { ConfinedFs, OpenedFile } from "../files/confined-fs.ts";
 
 /** The folders of a repository, each accessed without following a link. */
 export interface GitFolderPair {
@@ -10,6 +12,8 @@ export interface GitFolderPair {
   readonly hashBytes: 20 | 32;
   /** True if the repository has no main working tree, so that HEAD in `common` is nobody's. */
   readonly isBare: boolean;
+  /** True if the refs are in tables (`reftable/`), and not in files. */
+  readonly isReftable: boolean;
 }
 
 /** The error for a repository whose state cannot be read. The message is the reason, for people. */
@@ -33,4 +37,35 @@ const OWN_REFS = /^refs\/(?:bisect|worktree|rewritten)(?:\/|$)/;
 /** Returns the folder that has a ref. */
 export function folderOfRef({ own, common }: GitFolderPair, name: string): ConfinedFs {
   return OWN_REFS.test(name) ? own : common;
+}
+
+function openOrNone(fs: ConfinedFs, name: string): OpenedFile | undefined {
+  try {
+    return fs.openRead(gitPath(name));
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return undefined;
+    throw error;
+  }
+}
+
+interface ReadFile {
+  readonly bytes: Buffer;
+  readonly stat: FileStat;
+}
+
+/** Reads a regular file; `undefined` if nothing is there. Throws `UnreadableGit` for a file that is too large. */
+export function readBytes(fs: ConfinedFs, name: string, most: number): ReadFile | undefined {
+  using file = openOrNone(fs, name);
+  if (file === undefined) return undefined;
+  const stat = fs.fstat(file);
+  if (stat.kind !== "file") throw new UnreadableGit(`${name} is no regular file`);
+  if (stat.size > most) throw new UnreadableGit(`${name} is larger than ${most} bytes`);
+  const bytes = Buffer.alloc(stat.size);
+  let filled = 0;
+  while (filled < bytes.length) {
+    const count = fs.read(file, bytes.subarray(filled), filled);
+    if (count === 0) break;
+    filled += count;
+  }
+  return { bytes: bytes.subarray(0, filled), stat };
 }

@@ -88,10 +88,14 @@ async function keep({ into = place, isIdle = true, erased = "" }: Wish = {}): Pr
     erased: new Set([sha256(Buffer.from(erased))]),
   });
   using own = new ConfinedFs(disk, git);
-  const kept = await folders.keep(path, own, async (content) => {
-    puts += 1;
-    return sha256(content);
-  });
+  const kept = await folders.keep(
+    path,
+    { own, common: own, hashBytes: 20, isBare: false, isReftable: false },
+    async (content) => {
+      puts += 1;
+      return sha256(content);
+    },
+  );
   await folders.drop();
   return { ...kept, puts };
 }

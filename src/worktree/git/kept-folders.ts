@@ -10,9 +10,9 @@ import { optional } from "../../util/optional.ts";
 import { ConfinedFs } from "../files/confined-fs.ts";
 import { isRacy } from "../files/same-stat.ts";
 import type { KeepContent } from "../git-states.ts";
-import { gitPath } from "./git-folder-pair.ts";
+import { type GitFolderPair, gitPath, readBytes } from "./git-folder-pair.ts";
 import { markOf, ObjectLinks, type SeenFailure, type SeenFolders } from "./object-links.ts";
-import { isInState, readBytes } from "./read-git-state.ts";
+import { isInState } from "./read-git-state.ts";
 
 /** The limits of one git folder, without its objects. */
 const MOST_ITEMS = 2_000;
@@ -85,14 +85,14 @@ export class KeptFolders {
     this.#parts = parts;
   }
 
-  /** Keeps the git folder of one repository. */
-  async keep(path: WorkspacePath, own: ConfinedFs, keep: KeepContent): Promise<GitFolder> {
+  /** Keeps the git folder of one repository, of which the main working tree has this folder. */
+  async keep(path: WorkspacePath, { own, isReftable }: GitFolderPair, keep: KeepContent): Promise<GitFolder> {
     const { disk, nowNs, isIdle, isForgotten, erased } = this.#parts;
     const place = placeOf(this.#parts.place, path);
     this.#seen.add(place);
     const text = readDiskFile(disk, `${place}/note.json`)?.toString() ?? "";
     const note = parseNote(text);
-    const walk = new FolderWalk({ own, keep, known: isForgotten ? NO_NOTE : note, nowNs: nowNs(), erased });
+    const walk = new FolderWalk({ own, isReftable, keep, known: isForgotten ? NO_NOTE : note, nowNs: nowNs(), erased });
     try {
       await walk.all();
       makePlace(disk, this.#parts.place, place);
@@ -187,6 +187,7 @@ export function birthOf(disk: Disk, gitDir: string): string {
 
 interface WalkParts {
   readonly own: ConfinedFs;
+  readonly isReftable: boolean;
   readonly keep: KeepContent;
   readonly known: Note;
   readonly nowNs: bigint;
@@ -220,7 +221,7 @@ class FolderWalk {
 
   constructor(parts: WalkParts) {
     this.#parts = parts;
-    for (const name of REF_FOLDERS) this.items.push(folderItem(name, FOLDER_MODE));
+    for (const name of parts.isReftable ? [] : REF_FOLDERS) this.items.push(folderItem(name, FOLDER_MODE));
   }
 
   async all(): Promise<void> {
@@ -256,13 +257,22 @@ class FolderWalk {
     for (const { name: bytes, kind } of own.list(folder)) {
       const name = decodeName(bytes);
       const path = childOf(folder, name);
-      if (path === "refs" || isInState(path) || path.endsWith(".lock") || !this.#isNamed(path)) continue;
+      if (this.#isLeftOut(path) || path.endsWith(".lock") || !this.#isNamed(path)) continue;
       if (kind === "dir") folders.push(name);
       else if (kind !== "special" && !this.#isPastLogs(path)) files.push(name);
     }
     const names = { mark, files, folders };
     if (!isRacy(stat, nowNs) && this.problem === undefined) this.seenFolders[folder] = names;
     return names;
+  }
+
+  /**
+   * True for what is made anew from the values of the state. If the refs are in tables, the tables are kept as files, and
+   * so are HEAD and `refs`, which then only keep older versions of git away.
+   */
+  #isLeftOut(path: WorkspacePath): boolean {
+    const isOfRefs = path === "HEAD" || path === "refs";
+    return isOfRefs ? !this.#parts.isReftable : isInState(path);
   }
 
   #folder(path: WorkspacePath): void {

@@ -8,6 +8,7 @@ import { filePieces } from "../../disk/file-pieces.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
 import type { KeepLost, LostGit } from "../git-states.ts";
 import { birthOf } from "./kept-folders.ts";
+import { isRootRef, STASH_LOG, TABLES_LIST } from "./table-refs.ts";
 
 /** The most bytes and files of a git folder that an undo makes anew. */
 const MOST_BYTES = 4 * 1024 ** 3;
@@ -73,6 +74,10 @@ export async function lostFolder(found: FoundFolder, state: GitState, keep: Keep
   const { disk, folder, kept } = found;
   if (folder.problem !== undefined) return { problem: folder.problem };
   if (kept === undefined) return { problem: "its objects were not kept" };
+  const tables = new Set(folder.items.map(({ name }) => name).filter((name) => name.endsWith(TABLES_LIST)));
+  for (const list of tables) {
+    if (!(await hasTables(folder, list, keep))) return { problem: "git was writing its refs when it was kept" };
+  }
   const entries = new Map<WorkspacePath, Entry>();
   const at = (name: string): WorkspacePath => childOf(state.path, name);
   entries.set(state.path, folderEntry(state.path, FOLDER_MODE));
@@ -84,7 +89,7 @@ export async function lostFolder(found: FoundFolder, state: GitState, keep: Keep
       entries.set(path, { path, kind, mode: shown, size, ...entryTime(mtimeNs), hash: blob });
     }
   }
-  for (const entry of await entriesOfState(state, folder.mode, keep)) {
+  for (const entry of await entriesOfState(state, { mode: folder.mode, isReftable: tables.has(TABLES_LIST) }, keep)) {
     for (const above of foldersAbove(entry.path)) {
       if (above.startsWith(`${state.path}/`) && !entries.has(above))
         entries.set(above, folderEntry(above, FOLDER_MODE));
@@ -109,13 +114,27 @@ function folderEntry(path: WorkspacePath, mode: number): Entry {
   return { path, kind: "dir", mode, size: 0, mtimeMs: 0, hash: undefined };
 }
 
-/** Returns the files that the values of a state describe. */
-async function entriesOfState(state: GitState, mode: number, { content, contentOf }: KeepLost): Promise<Entry[]> {
+/** True if every table of a list was kept. */
+async function hasTables({ items }: GitFolder, list: string, { contentOf }: KeepLost): Promise<boolean> {
+  const blob = items.find(({ name }) => name === list)?.blob;
+  const names = (blob === undefined ? undefined : await contentOf(blob))?.toString("latin1").split("\n");
+  const kept = new Set(items.map(({ name }) => name));
+  const folder = list.slice(0, list.lastIndexOf("/"));
+  return names?.every((name) => name === "" || kept.has(`${folder}/${name}`)) === true;
+}
+
+/** Returns the files that the values of a state describe. Refs that are in tables are no files of their own. */
+async function entriesOfState(
+  state: GitState,
+  { mode, isReftable }: { readonly mode: number; readonly isReftable: boolean },
+  { content, contentOf }: KeepLost,
+): Promise<Entry[]> {
   const entries: Entry[] = [];
   const add = (name: string, hash: Hash, size: number, mtimeNs = 0n): void => {
     entries.push({ path: childOf(state.path, name), kind: "file", mode, size, ...entryTime(mtimeNs), hash });
   };
   for (const [name, value] of state.values) {
+    if (isReftable && (isGitRef(name) || isRootRef(name) || name === STASH_LOG)) continue;
     if (isGitRef(name)) {
       const bytes = Buffer.from(`${value}\n`);
       add(name, await content(bytes), bytes.length);
@@ -125,7 +144,7 @@ async function entriesOfState(state: GitState, mode: number, { content, contentO
     add(name, blob, (await contentOf(blob))?.length ?? 0, mtimeNs);
   }
   const { packed } = state;
-  if (packed !== undefined) add("packed-refs", packed, (await contentOf(packed))?.length ?? 0);
+  if (packed !== undefined && !isReftable) add("packed-refs", packed, (await contentOf(packed))?.length ?? 0);
   return entries;
 }
 

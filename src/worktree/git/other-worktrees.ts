@@ -3,6 +3,7 @@ import { errnoOf } from "../../core/values/errors.ts";
 import { decodeName } from "../../core/values/path.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
 import { type GitFolderPair, gitPath, linkOnTheWay, UnreadableGit } from "./git-folder-pair.ts";
+import { headInTables, TABLES } from "./table-refs.ts";
 
 /** The most working trees of one repository. */
 const MOST_WORKTREES = 1_000;
@@ -14,10 +15,11 @@ const BRANCH_FILES = ["HEAD", "rebase-merge/head-name", "rebase-apply/head-name"
  * Returns the other working trees of a repository, with the branches that each of them uses. Throws `UnreadableGit` if
  * there are too many, or if a link is in the way.
  */
-export function otherWorktrees({ own, common, isBare }: GitFolderPair): GitWorktree[] {
+export function otherWorktrees(folders: GitFolderPair): GitWorktree[] {
+  const { own, common, isBare } = folders;
   const main = own === common || isBare ? [] : [""];
   const linked = namesOfLinked(common).filter((name) => own.root !== `${common.root}/worktrees/${name}`);
-  return [...main, ...linked].map((name) => ({ name, branches: branchesOf(common, name) }));
+  return [...main, ...linked].map((name) => ({ name, branches: branchesOf(folders, name) }));
 }
 
 /** Returns the name of a working tree for people. */
@@ -37,13 +39,17 @@ function namesOfLinked(common: ConfinedFs): string[] {
   return names.filter((name) => common.lstat(gitPath(`worktrees/${name}/HEAD`)) !== undefined).sort();
 }
 
-function branchesOf(common: ConfinedFs, worktree: string): string[] {
+function branchesOf({ common, hashBytes, isReftable }: GitFolderPair, worktree: string): string[] {
   const branches = new Set<string>();
   for (const file of BRANCH_FILES) {
     const name = worktree === "" ? file : `worktrees/${worktree}/${file}`;
     const link = linkOnTheWay(common, name);
     if (link !== undefined) throw new UnreadableGit(`${link} is a link`);
-    const branch = lineIn(common, name)?.replace(REF, "").trim() ?? "";
+    const line =
+      isReftable && file === "HEAD"
+        ? headInTables(common, hashBytes, worktree === "" ? TABLES : `worktrees/${worktree}/${TABLES}`)
+        : lineIn(common, name);
+    const branch = line?.replace(REF, "").trim() ?? "";
     if (branch.startsWith("refs/")) branches.add(branch);
   }
   return [...branches];

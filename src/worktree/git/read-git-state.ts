@@ -13,11 +13,12 @@ import { type Hash, sha256 } from "../../core/values/hash.ts";
 import { decodeName, ROOT, type WorkspacePath } from "../../core/values/path.ts";
 import type { FileStat } from "../../disk/disk.ts";
 import { optional } from "../../util/optional.ts";
-import type { ConfinedFs, OpenedFile } from "../files/confined-fs.ts";
+import type { ConfinedFs } from "../files/confined-fs.ts";
 import { isRacy, isSameStat } from "../files/same-stat.ts";
 import type { KeepContent } from "../git-states.ts";
-import { folderOfRef, type GitFolderPair, gitPath, UnreadableGit } from "./git-folder-pair.ts";
+import { folderOfRef, type GitFolderPair, gitPath, readBytes, UnreadableGit } from "./git-folder-pair.ts";
 import { otherWorktrees } from "./other-worktrees.ts";
+import { STASH_LOG, type StackedRefs, TableRefs } from "./table-refs.ts";
 import { createHash } from "node:crypto";
 
 /** Files of an unfinished operation, and of the last one. */
@@ -29,9 +30,6 @@ const STATE_FILES: readonly string[] = [
 
 /** Folders of an unfinished operation. While one exists, git regards the operation as unfinished. */
 export const STATE_FOLDERS: readonly string[] = ["rebase-merge", "rebase-apply", "sequencer"];
-
-/** The list of stashes is the reflog of this ref. */
-export const STASH_LOG = "logs/refs/stash";
 
 /** True for a file that the values of a state describe, and for `packed-refs`. Refs have other names. */
 export function isInState(name: string): boolean {
@@ -70,6 +68,8 @@ interface RefFolder {
 
 /** Reads the state of one repository. Remembers what it has read, by the stats of the files. */
 export class GitStateReader {
+  /** Set if the refs are in tables, and not in files. */
+  readonly tables: TableRefs | undefined;
   readonly #folders: GitFolderPair;
   readonly #nowNs: () => bigint;
   readonly #known = new Map<string, Known>();
@@ -78,10 +78,13 @@ export class GitStateReader {
   /** The names in the folder of the working tree, as they were when it had this stat. */
   #names: { readonly stat: FileStat; readonly all: ReadonlySet<string> } | undefined;
   #packed: { readonly stat: FileStat; readonly refs: ReadonlyMap<string, string> } | undefined;
+  #settled: { readonly key: string; readonly value: string } | undefined;
+  #unsettled: { readonly of: StackedRefs; readonly refs: readonly (readonly [string, string])[] } | undefined;
 
   constructor(folders: GitFolderPair, nowNs: () => bigint) {
     this.#folders = folders;
     this.#nowNs = nowNs;
+    this.tables = folders.isReftable ? new TableRefs(folders) : undefined;
   }
 
   /** Returns the branch and commit. Throws `UnreadableGit` if HEAD cannot be read. */
@@ -110,16 +113,21 @@ export class GitStateReader {
       const head = this.#ref(own, "HEAD");
       if (head === undefined) throw new UnreadableGit("its HEAD cannot be read");
       values.set("HEAD", head);
-      this.#refsIn(common, values);
-      if (own !== common) this.#refsIn(own, values);
+      if (this.tables === undefined) this.#refsIn(common, values);
+      if (this.tables === undefined && own !== common) this.#refsIn(own, values);
       const names = this.#namesNow();
       const hasOthers = own !== common || names.has("worktrees");
       const worktrees = hasOthers ? otherWorktrees(this.#folders) : [];
-      for (const name of STATE_FILES) if (names.has(name)) await this.#file(own, name, values, keep);
+      for (const name of STATE_FILES) {
+        if (names.has(name) || this.tables !== undefined) await this.#file(own, name, values, keep);
+      }
       for (const name of STATE_FOLDERS) if (names.has(name)) await this.#filesIn(own, name, values, keep);
       await this.#file(common, STASH_LOG, values, keep);
       await this.#index(values, keep);
-      const packed = await this.#content(common, "packed-refs", { most: MOST_PACKED_BYTES, keep });
+      const how = { most: MOST_PACKED_BYTES, keep };
+      const packed = await (this.tables === undefined
+        ? this.#content(common, "packed-refs", how)
+        : this.#refsInTables(this.tables, values, keep));
       return { path, values, worktrees, ...optional({ packed: packed as Hash | undefined }) };
     } catch (error) {
       throw unreadable(error);
@@ -152,8 +160,36 @@ export class GitStateReader {
     return all;
   }
 
+  /**
+   * Adds the refs that are in tables. Those that seldom change are a content, as if they were packed refs, so that not
+   * each state names all of them. Returns that content.
+   */
+  async #refsInTables(tables: TableRefs, values: Map<string, string>, keep: KeepContent): Promise<string> {
+    const shared = tables.shared();
+    const { settled } = shared;
+    const isPacked = (name: string, value: string): boolean => this.#isShared(name) && !value.startsWith(REF);
+    if (this.#unsettled?.of !== shared) {
+      const isUnsettled = ([name, value]: readonly [string, string]): boolean =>
+        this.#isShared(name) && !(settled.refs.get(name) === value && isPacked(name, value));
+      this.#unsettled = { of: shared, refs: [...shared.all].filter(isUnsettled) };
+    }
+    for (const [name, value] of this.#unsettled.refs) values.set(name, value);
+    for (const [name, value] of tables.ownRefs()) values.set(name, value);
+    if (this.#settled?.key === settled.key) return this.#settled.value;
+    const lines = [...settled.refs].flatMap(([name, value]) => (isPacked(name, value) ? `${value} ${name}\n` : []));
+    const value = await keep(Buffer.from(lines.join("")));
+    if (keep !== onlyHash) this.#settled = { key: settled.key, value };
+    return value;
+  }
+
+  /** True for a ref that all working trees share. */
+  #isShared(name: string): boolean {
+    return name.startsWith("refs/") && folderOfRef(this.#folders, name) === this.#folders.common;
+  }
+
   #packedNow(): ReadonlyMap<string, string> {
     const { common } = this.#folders;
+    if (this.tables !== undefined) return new Map();
     const stat = common.lstat(gitPath("packed-refs"));
     if (stat === undefined) return new Map();
     if (this.#packed !== undefined && isSameStat(this.#packed.stat, stat)) return this.#packed.refs;
@@ -166,6 +202,7 @@ export class GitStateReader {
 
   /** Reads a ref: `undefined` if there is none, or the file is no ref. */
   #ref(fs: ConfinedFs, name: string): string | undefined {
+    if (this.tables !== undefined) return this.tables.ref(name);
     const key = `${fs === this.#folders.own ? "own" : "common"} ${name}`;
     const known = this.#knownNow(fs, name, key);
     if (known !== undefined) return known;
@@ -245,7 +282,9 @@ export class GitStateReader {
   }
 
   async #file(fs: ConfinedFs, name: string, values: Map<string, string>, keep: KeepContent): Promise<void> {
-    const value = await this.#content(fs, name, { most: MOST_FILE_BYTES, keep });
+    const tabled = this.tables?.file(name);
+    const value =
+      tabled === undefined ? await this.#content(fs, name, { most: MOST_FILE_BYTES, keep }) : await keep(tabled);
     if (value !== undefined) values.set(name, value);
   }
 
@@ -327,35 +366,4 @@ function factsOf(bytes: Buffer, hashBytes: 20 | 32): string {
     // An index in another layout is compared as a whole.
     return createHash("sha256").update(bytes).digest("hex");
   }
-}
-
-function openOrNone(fs: ConfinedFs, name: string): OpenedFile | undefined {
-  try {
-    return fs.openRead(gitPath(name));
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return undefined;
-    throw error;
-  }
-}
-
-interface ReadFile {
-  readonly bytes: Buffer;
-  readonly stat: FileStat;
-}
-
-/** Reads a regular file; `undefined` if nothing is there. Throws `UnreadableGit` for a file that is too large. */
-export function readBytes(fs: ConfinedFs, name: string, most: number): ReadFile | undefined {
-  using file = openOrNone(fs, name);
-  if (file === undefined) return undefined;
-  const stat = fs.fstat(file);
-  if (stat.kind !== "file") throw new UnreadableGit(`${name} is no regular file`);
-  if (stat.size > most) throw new UnreadableGit(`${name} is larger than ${most} bytes`);
-  const bytes = Buffer.alloc(stat.size);
-  let filled = 0;
-  while (filled < bytes.length) {
-    const count = fs.read(file, bytes.subarray(filled), filled);
-    if (count === 0) break;
-    filled += count;
-  }
-  return { bytes: bytes.subarray(0, filled), stat };
 }

@@ -6,8 +6,8 @@ import type { ConfinedFs } from "../files/confined-fs.ts";
 import type { ContentOf } from "../git-states.ts";
 import { type GitFolderPair, gitPath, linkOnTheWay } from "./git-folder-pair.ts";
 import { lineIn, otherWorktrees, shownWorktree } from "./other-worktrees.ts";
-import { STASH_LOG } from "./read-git-state.ts";
 import { HOOK_EVENTS, type RunGit, safeGit } from "./run-git.ts";
+import { STASH_LOG, TABLES_LIST } from "./table-refs.ts";
 
 /** The reflog of HEAD, the only reflog that Chronicle writes itself. Git writes the others. */
 export const HEAD_LOG = "logs/HEAD";
@@ -15,7 +15,7 @@ export const HEAD_LOG = "logs/HEAD";
 /** Returns a link through which git would write; `undefined` if there is none. */
 export function linkInTheWay({ own, common }: GitFolderPair, { items }: GitChange): string | undefined {
   const refs = items.filter(isInRefs).flatMap(({ name }) => [name, `logs/${name}`]);
-  const names = ["objects", "packed-refs", HEAD_LOG, STASH_LOG, ...refs, ...items.map(({ name }) => name)];
+  const names = ["objects", "packed-refs", TABLES_LIST, HEAD_LOG, STASH_LOG, ...refs, ...items.map(({ name }) => name)];
   for (const fs of new Set([own, common])) {
     const found = names.map((name) => linkOnTheWay(fs, name)).find((one) => one !== undefined);
     if (found !== undefined) return found;
