@@ -13,6 +13,7 @@ import { refuseOwnFolders } from "../disk/refuse-own-folders.ts";
 import type { EventLog, LogPosition } from "../storage/event-log.ts";
 import { FileWithheldContents } from "../replication/replica/withheld-contents.ts";
 import { aliveContents, type AliveOptions } from "../engine/upkeep/alive.ts";
+import { freeGitFolders } from "../engine/capture/git-work.ts";
 import { answer } from "../engine/log/answer.ts";
 import type { GivenUp } from "../engine/log/history-needs.ts";
 import { salvagedContents } from "../engine/upkeep/salvaged-contents.ts";
@@ -155,14 +156,36 @@ export async function collectStore(parts: StoreParts, options: { readonly waitMs
   const thorough = !(await freed.hasAll(erasures, needed));
   const report = await parts.blobs.collect((hash) => alive.has(hash), { ...options, thorough, whenLocked: mark });
   if (thorough && report.pendingBlobs === 0) await freed.put(erasures, needed);
+  const gitBytes = await freeAllGitFolders(parts);
   parts.gauge.lookAgain();
   return {
     freed_blobs: report.freedBlobs,
-    freed_bytes: report.freedBytes,
+    freed_bytes: report.freedBytes + gitBytes,
     pending_blobs: report.pendingBlobs,
     pending_bytes: report.pendingBytes,
     ...(damaged.size === 0 ? {} : { damaged: [...damaged].map(([workspace, detail]) => ({ workspace, detail })) }),
   };
+}
+
+/** Frees what is kept of git folders and belongs to no repository any more, in all workspaces. Returns the bytes. */
+async function freeAllGitFolders(parts: StoreParts): Promise<number> {
+  const { disk } = parts.backends;
+  let bytes = 0;
+  for (const id of workspaceIds(parts)) {
+    if (disk.lstat(parts.layout.workspace(id).keptGit) === undefined) continue;
+    try {
+      const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
+      try {
+        bytes += await freeGitFolders(context);
+      } finally {
+        await close();
+      }
+    } catch (error) {
+      // The workspace was forgotten meanwhile.
+      if (isThere(parts, id)) throw error;
+    }
+  }
+  return bytes;
 }
 
 interface Marker {

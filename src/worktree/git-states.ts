@@ -28,6 +28,12 @@ export interface GitStates {
   /** Gives up all git folders that `read` has kept, unless `isIdle` is false. */
   giveUpFolders(isIdle: KeepFolders["isIdle"]): Promise<void>;
   /**
+   * Removes what is kept of git folders and belongs to no repository any more: objects that a repository no longer has,
+   * and everything of a repository that is gone. Keeps nothing new. Returns the number of bytes that were freed.
+   * `isIdle` is asked after what is to be removed was looked for, and must know what other processes have begun.
+   */
+  collectFolders(isIdle: KeepFolders["isIdle"]): Promise<number>;
+  /**
    * Returns the git folder of a repository as it was when `read` kept it with its state, if it is gone or replaced, or
    * if its objects are gone; else `undefined`. Passes the contents to `keep`.
    */

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { RunShape } from "../../src/api/shapes.ts";
@@ -184,4 +184,58 @@ it.skipIf(!hasGit)("objects that a run makes unreachable and removes come back w
   expect((await workspace.undo()).skipped).toEqual([]);
   expect(seenGit(project)).toEqual(before);
   expect(faultsOfGit(project)).toBe("");
+});
+
+/** The kept objects of all repositories of a store, by their names. */
+function keptIn(project: GitProject): string[] {
+  const folder = join(project.base, "store/workspaces");
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  return names.filter((name) => /\/git\/.*\/(?:[0-9a-f]{38}|pack-.*)$/.test(name));
+}
+
+describe.skipIf(!hasGit)("gc of what is kept of git folders", () => {
+  it("removes objects that the repository no longer has, but none of work that goes on", async () => {
+    await using project = repository();
+    const workspace = await project.init();
+    const before = all(project);
+    const action = await workspace.snapshotAction({ type: "execute_command", payload: { command: "make clean" } });
+    const kept = keptIn(project);
+    expect(kept.length).toBeGreaterThan(0);
+    rmSync(join(project.top, ".git"), { recursive: true });
+    expect((await workspace.gc()).freed_bytes).toBe(0);
+    expect(keptIn(project)).toEqual(kept);
+    await workspace.finishAction(action?.id ?? "");
+    const { freed_bytes: bytes } = await workspace.gc();
+    expect([keptIn(project), bytes > 0]).toEqual([[], true]);
+    await workspace.undo();
+    expect(all(project)).toEqual(before);
+    expect(faultsOfGit(project)).toBe("");
+  });
+
+  it("leaves what the repository has, gives up what git has packed anew, and what a crash has left", async () => {
+    await using project = repository();
+    project.git(["init", "-q", "inner"]);
+    project.write("inner/f", "inner\n");
+    project.git(["add", "."], join(project.top, "inner"));
+    const workspace = await project.init();
+    await hiddenRun(project, workspace, "echo x > new");
+    const kept = keptIn(project);
+    await workspace.gc();
+    expect(keptIn(project)).toEqual(kept);
+    const [place = ""] = /^.*?\/git\//.exec(kept[0] ?? "") ?? [];
+    const left = join(project.base, "store/workspaces", place, "0123456789abcdef.gone");
+    mkdirSync(join(left, "files"), { recursive: true });
+    writeFileSync(join(left, "files/rest"), "rest");
+    project.git(["gc", "-q", "--prune=now"]);
+    await workspace.gc();
+    const ofTop = readdirSync(join(project.top, ".git/objects"), { recursive: true, encoding: "utf8" });
+    const names = keptIn(project).map((name) => name.replace(/^.*\/files\/objects\//, ""));
+    expect(names.filter((name) => !ofTop.includes(name))).toHaveLength(1);
+    expect(existsSync(left)).toBe(false);
+    const before = all(project);
+    await hiddenRun(project, workspace, "rm -rf .git");
+    expect((await workspace.undo()).skipped).toEqual([]);
+    expect(all(project)).toEqual(before);
+    expect(faultsOfGit(project)).toBe("");
+  });
 });

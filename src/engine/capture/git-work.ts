@@ -32,6 +32,7 @@ import { openActions } from "../facts/actions.ts";
 import { erasedContents } from "../facts/contents-of-history.ts";
 import { openSessions } from "../facts/brackets.ts";
 import { privatesGivenUp } from "../facts/pruning.ts";
+import { answer } from "../log/answer.ts";
 import type { Context } from "../log/context.ts";
 import { workspaceRecord } from "../log/own-record.ts";
 import { privateRoom, refuseBeyondPrivateRoom } from "../log/private-room.ts";
@@ -129,6 +130,14 @@ async function readStates(
 async function isIdle(context: Context): Promise<boolean> {
   const sessions = await openSessions(context);
   return (await openActions(context)).length === 0 && !sessions.some(({ record }) => record.kind === "run");
+}
+
+/**
+ * Frees what is kept of git folders although no repository has it any more, unless work is going on that may need it.
+ * Returns the number of bytes.
+ */
+export function freeGitFolders(context: Context): Promise<number> {
+  return context.git.collectFolders(() => answer(context, () => isIdle(context)));
 }
 
 async function orNote<T>(work: () => Promise<T>, failed: (note: string) => T): Promise<T> {

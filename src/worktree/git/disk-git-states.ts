@@ -43,7 +43,7 @@ import {
 import type { GitRepository } from "./git-repository.ts";
 import type { GitUser } from "./git-settings.ts";
 import { type GitFolderPair, UnreadableGit } from "./git-folder-pair.ts";
-import { keptObjects, KeptFolders } from "./kept-folders.ts";
+import { collectKept, keptObjects, KeptFolders } from "./kept-folders.ts";
 import { isLost, lostFolder } from "./lost-folder.ts";
 import { GitStateReader } from "./read-git-state.ts";
 import { readHeadLog } from "./read-head-log.ts";
@@ -131,6 +131,12 @@ export class DiskGitStates implements GitStates {
 
   async giveUpFolders(isIdle: KeepFolders["isIdle"]): Promise<void> {
     await this.#keptFolders({ isIdle, erased: new Set() })?.drop();
+  }
+
+  async collectFolders(isIdle: KeepFolders["isIdle"]): Promise<number> {
+    const { disk, keptFolders: place } = this.#options;
+    if (place === undefined || disk.lstat(place)?.kind !== "dir") return 0;
+    return collectKept({ disk, place, isIdle }, (path) => this.#absolute(path));
   }
 
   #keptFolders(how: KeepFolders): KeptFolders | undefined {

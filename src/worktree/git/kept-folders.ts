@@ -11,7 +11,7 @@ import { ConfinedFs } from "../files/confined-fs.ts";
 import { isRacy } from "../files/same-stat.ts";
 import type { KeepContent } from "../git-states.ts";
 import { type GitFolderPair, gitPath, readBytes } from "./git-folder-pair.ts";
-import { markOf, ObjectLinks, type SeenFailure, type SeenFolders } from "./object-links.ts";
+import { markOf, ObjectLinks, type SeenFailure, type SeenFolders, UnusedObjects } from "./object-links.ts";
 import { isInState } from "./read-git-state.ts";
 
 /** The limits of one git folder, without its objects. */
@@ -31,6 +31,8 @@ const FILE_MODE = 0o644;
 
 /** What is known of a git folder from the last time, so that what has not changed is not read again. */
 interface Note {
+  /** The path of the `.git`. Notes of older versions lack it. */
+  readonly path?: WorkspacePath;
   readonly objects: SeenFolders;
   /** Set if the objects could not be kept. */
   readonly failed?: SeenFailure;
@@ -100,11 +102,11 @@ export class KeptFolders {
       const links = new ObjectLinks({ disk, from: own, into, nowNs: nowNs(), isIdle }, note.objects);
       if (walk.problem !== undefined) {
         await links.none();
-        this.#write(place, text, NO_NOTE);
+        this.#write(place, text, { ...NO_NOTE, path });
         return { objects: birthOf(disk, own.root), mode: FILE_MODE, items: [], problem: walk.problem };
       }
       const { seen, sample, failed, problem } = await links.keep(walk.objects, note.failed);
-      const now = { objects: seen, files: walk.seenFiles, folders: walk.seenFolders, ...optional({ failed }) };
+      const now = { path, objects: seen, files: walk.seenFiles, folders: walk.seenFolders, ...optional({ failed }) };
       this.#write(place, text, now);
       const mode = own.lstat(gitPath("HEAD"))?.mode ?? FILE_MODE;
       return { objects: birthOf(disk, own.root), mode, items: walk.items, ...optional({ sample, problem }) };
@@ -156,6 +158,70 @@ function placeOf(folder: string, path: WorkspacePath): string {
 export function keptObjects(disk: Disk, folder: string, path: WorkspacePath): ConfinedFs | undefined {
   const place = `${placeOf(folder, path)}/files`;
   return disk.lstat(place)?.kind === "dir" ? new ConfinedFs(disk, place) : undefined;
+}
+
+/**
+ * Removes what is kept of git folders and belongs to no repository any more. First looks for it, then asks whether nobody
+ * is at work. Work that begins later finds the repositories as they are then, and so needs nothing of it. Returns the
+ * bytes that were freed. `absolute` returns the absolute path of a `.git`.
+ */
+export async function collectKept(
+  { disk, place, isIdle }: Pick<KeptFoldersParts, "disk" | "place" | "isIdle">,
+  absolute: (path: WorkspacePath) => string,
+): Promise<number> {
+  const unused: string[] = [];
+  const objects: UnusedObjects[] = [];
+  try {
+    for (const { name, kind } of disk.list(place)) {
+      const at = `${place}/${decodeName(name)}`;
+      if (kind !== "dir") continue;
+      const { path } = parseNote(readDiskFile(disk, `${at}/note.json`)?.toString() ?? "");
+      const gitDir = path === undefined || placeOf(place, path) !== at ? undefined : absolute(path);
+      const isThere = gitDir !== undefined && disk.lstat(gitDir)?.kind === "dir";
+      if (isThere) objects.push(new UnusedObjects(disk, gitDir, `${at}/files`));
+      else unused.push(at);
+    }
+    const isSome = unused.length > 0 || objects.some((one) => one.isSome);
+    if (!isSome || !(await isIdle())) return 0;
+    let bytes = 0;
+    for (const at of unused) bytes += removePlace(disk, at);
+    for (const one of objects) bytes += one.drop();
+    return bytes;
+  } catch (error) {
+    // A recorded command may remove or make the same files meanwhile. What is left is removed the next time.
+    if (errnoOf(error) === undefined) throw error;
+    return 0;
+  } finally {
+    for (const one of objects) one.release();
+  }
+}
+
+/**
+ * Removes all that is kept of one repository. It first gets another name, so that work that begins meanwhile keeps the
+ * repository anew, and what is left after a crash is removed the next time.
+ */
+function removePlace(disk: Disk, place: string): number {
+  const gone = place.endsWith(GONE) ? place : `${place}${GONE}`;
+  if (gone !== place) {
+    removeTree(disk, gone);
+    disk.rename(place, gone);
+  }
+  const bytes = ownBytes(disk, gone);
+  removeTree(disk, gone);
+  return bytes;
+}
+
+const GONE = ".gone";
+
+/** Returns the bytes of the files in a folder that have no other name. */
+function ownBytes(disk: Disk, folder: string): number {
+  let bytes = 0;
+  for (const { name, kind } of disk.list(folder)) {
+    const path = `${folder}/${decodeName(name)}`;
+    const stat = kind === "dir" ? undefined : disk.lstat(path);
+    bytes += kind === "dir" ? ownBytes(disk, path) : stat?.nlink === 1 ? stat.size : 0;
+  }
+  return bytes;
 }
 
 /** A note that was cut off by a power loss is no note. */

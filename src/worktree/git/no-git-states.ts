@@ -23,6 +23,10 @@ export class NoGitStates implements GitStates {
     return undefined;
   }
 
+  async collectFolders(): Promise<number> {
+    return 0;
+  }
+
   async valuesOf(): Promise<undefined> {
     return undefined;
   }

@@ -311,6 +311,65 @@ export class ObjectLinks {
   }
 }
 
+/** The kept files of a repository that its git folder does not have. Follows no link. */
+export class UnusedObjects {
+  readonly #from: ConfinedFs;
+  readonly #into: ConfinedFs;
+  readonly #files: WorkspacePath[] = [];
+  /** The folders of the kept files, each before those within it. */
+  readonly #folders: WorkspacePath[] = [];
+
+  constructor(disk: Disk, gitDir: string, kept: string) {
+    this.#from = new ConfinedFs(disk, gitDir);
+    this.#into = new ConfinedFs(disk, kept);
+    if (disk.lstat(kept)?.kind === "dir") this.#look(ROOT);
+  }
+
+  get isSome(): boolean {
+    return this.#files.length > 0;
+  }
+
+  #look(folder: WorkspacePath): void {
+    const here = new Set(this.#from.lstat(folder)?.kind === "dir" ? this.#namesIn(folder) : []);
+    for (const { name: bytes, kind } of this.#into.list(folder)) {
+      const name = decodeName(bytes);
+      const path = childOf(folder, name);
+      // Another process may be writing such a file.
+      if (IS_PASSING.test(name)) continue;
+      if (kind === "dir") {
+        this.#folders.push(path);
+        this.#look(path);
+      } else if (!here.has(name)) this.#files.push(path);
+    }
+  }
+
+  #namesIn(folder: WorkspacePath): string[] {
+    return this.#from.list(folder).map(({ name }) => decodeName(name));
+  }
+
+  /** Removes the files, and the folders that become empty. Returns the bytes that were freed. */
+  drop(): number {
+    let bytes = 0;
+    for (const path of this.#files) {
+      // The git folder may have got the same object again.
+      if (this.#from.lstat(path) !== undefined) continue;
+      const stat = this.#into.lstat(path);
+      if (stat?.nlink === 1) bytes += stat.size;
+      dropFile(this.#into, path);
+    }
+    for (const folder of this.#files.length === 0 ? [] : this.#folders.toReversed()) {
+      if (this.#from.lstat(folder) === undefined && this.#into.list(folder).length === 0)
+        this.#into.removeFolder(folder);
+    }
+    return bytes;
+  }
+
+  release(): void {
+    this.#from.release();
+    this.#into.release();
+  }
+}
+
 const TOO_LARGE_TO_COPY =
   "its objects are on another file system than Chronicle's store, and are too large to be copied (more than 64 MiB)";
 
