@@ -7,6 +7,17 @@ export function withoutRenamedFrom(changes: readonly ChangeShape[]): readonly Ch
   return changes.filter((one) => one.renamed_to === undefined || !renamed.has(keyOf(one.path, one.path_b64)));
 }
 
+/**
+ * Returns the changes with one patch for each renamed file. If the contents of a renamed file differ and cannot be
+ * shown, it stays a deleted and a created file, so that the patch says that it is incomplete.
+ */
+export function withRenamePatches(changes: readonly ChangeShape[]): readonly ChangeShape[] {
+  const joined = changes.map(({ from, rename_patch: patch, ...change }) =>
+    from === undefined || patch === undefined ? change : { ...change, from, patch },
+  );
+  return withoutRenamedFrom(joined);
+}
+
 function keyOf(path: string, bytes = ""): string {
   return `${path}\0${bytes}`;
 }

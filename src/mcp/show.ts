@@ -8,7 +8,7 @@ import type {
   RestoreShape,
   SkippedShape,
 } from "../api/shapes.ts";
-import { withoutRenamedFrom } from "../api/renamed-changes.ts";
+import { withoutRenamedFrom, withRenamePatches } from "../api/renamed-changes.ts";
 import { type Listed, listed, type Part } from "./fit.ts";
 import { counted, oneLine, shortened } from "./one-line.ts";
 import { shortId, shortIds } from "./short-ids.ts";
@@ -63,6 +63,14 @@ export function countsOf(changes: readonly ChangeShape[]): string {
 
 function typeOf({ from, change_type: type }: ChangeShape): ShownType {
   return from === undefined ? type : "renamed";
+}
+
+/**
+ * Returns the changes with one for each renamed file. With patches, a renamed file whose contents differ and cannot be
+ * shown stays a deleted and a created one.
+ */
+export function renamedAsOne(changes: readonly ChangeShape[], withPatch: boolean): readonly ChangeShape[] {
+  return withPatch ? withRenamePatches(changes) : withoutRenamedFrom(changes);
 }
 
 export function cappedChanges(changes: readonly ChangeShape[]): {

@@ -25,6 +25,23 @@ export function toolsSuite(start: StartMcp): void {
       expect((await mcp.client.call("find_file", { name: "notes.txt" })).data["paths"]).toEqual(["notes.txt"]);
     });
 
+    it("diff and what_changed show a renamed file as one, with its changed lines", async () => {
+      const lines = Array.from({ length: 9 }, (_, i) => `line ${i}\n`).join("");
+      await using mcp = await start((project) => project.write("old.txt", lines));
+      mcp.project.remove("old.txt");
+      mcp.project.write("new.txt", `${lines}more\n`);
+      const diff = await mcp.client.call("diff", { from: "baseline" });
+      expect(diff.text).toContain(": 1 renamed.\nr old.txt → new.txt +1 -0");
+      expect(diff.data).toMatchObject({ total_changes: 1, changes: [{ path: "new.txt", from: "old.txt" }] });
+      const patch = await mcp.client.call("diff", { from: "baseline", patch: true });
+      expect(patch.text).toMatch(/rename from old\.txt\nrename to new\.txt\n(?:.*\n)*\+more/);
+      expect(patch.text).not.toContain("-line 0");
+      await mcp.client.call("take_snapshot");
+      const changed = await mcp.client.call("what_changed", { since: "baseline" });
+      expect(changed.text).toContain("r old.txt → new.txt +1 -0");
+      expect(changed.data).toMatchObject({ total_changes: 1, changes: [{ path: "new.txt", from: "old.txt" }] });
+    });
+
     it("blame and grep say in a few words who wrote a line, and whether it is still there", async () => {
       await using mcp = await start((project) => project.write("notes.txt", "one\ntwo\n"));
       mcp.project.write("notes.txt", `one\n${"three\n".repeat(500)}`);

@@ -3,7 +3,8 @@ import type { ChangeShape } from "../../api/shapes.ts";
 import { printable, printableText } from "../../process/printable.ts";
 import { groupedDigits } from "../../util/grouped-digits.ts";
 import { lineCountText, nameOfChange } from "./changes.ts";
-import { countedLines, withRenamePatches } from "./patch.ts";
+import { withRenamePatches } from "../../api/renamed-changes.ts";
+import { countedLines } from "./patch.ts";
 import { counted } from "./words.ts";
 
 /** Changes for a text of Markdown, such as the description of a pull request. */

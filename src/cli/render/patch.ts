@@ -2,7 +2,7 @@ import type { ChangeShape } from "../../api/shapes.ts";
 import { type DiffInput, type GitMode, patchWithoutText } from "../../core/text/text-diff.ts";
 import { pathFromBytes } from "../../core/values/path.ts";
 import { type Format, type Paint, printable, printableText } from "../../process/printable.ts";
-import { withoutRenamedFrom } from "../../api/renamed-changes.ts";
+import { withRenamePatches } from "../../api/renamed-changes.ts";
 import { modeText, nameOfChange, SAME_CONTENT } from "./changes.ts";
 import { columns } from "./columns.ts";
 
@@ -102,17 +102,6 @@ export function patchLines(
     }
     return patchText(change.patch, style);
   });
-}
-
-/**
- * Returns the changes with one patch for each renamed file. If the contents of a renamed file differ and cannot be
- * shown, it stays a deleted and a created file, so that the patch says that it is incomplete.
- */
-export function withRenamePatches(changes: readonly ChangeShape[]): readonly ChangeShape[] {
-  const joined = changes.map(({ from, rename_patch: patch, ...change }) =>
-    from === undefined || patch === undefined ? change : { ...change, from, patch },
-  );
-  return withoutRenamedFrom(joined);
 }
 
 /** Returns the lines of one patch. `escape` has the same meaning as for `patchLines`. */

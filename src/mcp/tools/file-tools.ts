@@ -5,7 +5,16 @@ import type { Answer } from "../tool-answer.ts";
 import { inWorkspace, limit, moment, NARROW_PATHS, patch, path, paths, pathsIn } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
 import { listed } from "../fit.ts";
-import { cappedChanges, cappedCoverage, changeLines, countsOf, coverageLines, said, timeOf } from "../show.ts";
+import {
+  cappedChanges,
+  cappedCoverage,
+  changeLines,
+  countsOf,
+  coverageLines,
+  renamedAsOne,
+  said,
+  timeOf,
+} from "../show.ts";
 import { shortId } from "../short-ids.ts";
 import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
@@ -41,22 +50,24 @@ const diff = defineTool({
   hints: { NOT_FOUND: "list_history shows the moments; find_file finds recorded paths" },
   narrow: NARROW_PATHS,
   run: async (workspace, { from, to, paths: given, patch: withPatch }): Promise<Answer> => {
-    const { coverage, ...result } = await workspace.diff(from, to, { patch: withPatch, ...pathsIn(workspace, given) });
+    const how = { patch: withPatch, renames: true, ...pathsIn(workspace, given) };
+    const { coverage, ...result } = await workspace.diff(from, to, how);
+    const changes = renamedAsOne(result.changes, withPatch);
     return {
-      summary: `From ${said(result.from)} to ${said(result.to)}: ${countsOf(result.changes)}.`,
+      summary: `From ${said(result.from)} to ${said(result.to)}: ${countsOf(changes)}.`,
       lines: [
-        changeLines(result.changes),
+        changeLines(changes),
         ...(coverage === undefined ? [] : coverageLines(coverage, "Not everything was compared:")),
       ],
       next:
-        result.changes.length === 0
+        changes.length === 0
           ? []
           : [
               `restore {"moment":${JSON.stringify(from)},"paths":[…],"dry_run":true} shows what going back to it would change.`,
             ],
       data: {
         ...result,
-        ...cappedChanges(result.changes),
+        ...cappedChanges(changes),
         ...(coverage === undefined ? {} : { coverage: cappedCoverage(coverage) }),
       },
     };

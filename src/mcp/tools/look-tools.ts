@@ -28,6 +28,7 @@ import {
   gitLines,
   listedAction,
   noteLines,
+  renamedAsOne,
   said,
   timeOf,
 } from "../show.ts";
@@ -216,7 +217,9 @@ const showAction = defineTool({
   hints: { NOT_FOUND: "list_actions lists the ids", AMBIGUOUS: "give more of the id, as list_actions shows it" },
   run: async (workspace, { id, patch: withPatch }): Promise<Answer> => {
     const action = await workspace.showAction(id);
-    const { changes, ambiguous, git = [] } = await workspace.changes({ action: action.id }, { patch: withPatch });
+    const result = await workspace.changes({ action: action.id }, { patch: withPatch, renames: true });
+    const { ambiguous, git = [] } = result;
+    const changes = renamedAsOne(result.changes, withPatch);
     const kept = [...action.files_backed_up, ...action.outside];
     return {
       summary: actionLine(action),
@@ -275,8 +278,9 @@ const whatChanged = defineTool({
   hints: { NOT_FOUND: "list_actions shows the actions, turns and sessions" },
   run: async (workspace, { patch: withPatch, ...given }): Promise<Answer> => {
     const selection = selectionOf(workspace, given) ?? { turn: "last" };
-    const result = await workspace.changes(selection, { patch: withPatch });
-    const { changes, actions, ambiguous, git = [] } = result;
+    const result = await workspace.changes(selection, { patch: withPatch, renames: true });
+    const { actions, ambiguous, git = [] } = result;
+    const changes = renamedAsOne(result.changes, withPatch);
     return {
       summary: `${said(result.selection)}: ${counted(actions.length, "action")}; ${changedText(changes, git)}.`,
       lines: [
