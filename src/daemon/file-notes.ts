@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import type { ActionEnd } from "../api/action-api.ts";
 import type { Disk } from "../disk/disk.ts";
-import type { SessionNote, SessionNotes, WaitingCall } from "../hooks/session-note.ts";
+import type { HookCall } from "../hooks/hook-call.ts";
+import type { SessionNote, SessionNotes } from "../hooks/session-note.ts";
 import { readSmall, removeSmall, writeSmall } from "./run-folder.ts";
 
 /** Stores the note of each session in a file, so that the process of a later hook can read it. */
@@ -157,10 +158,8 @@ function queueOf(value: object): Pick<SessionNote, "waiting" | "queues"> {
 }
 
 /** The fields of a call are not checked one by one, because only Chronicle writes these files. */
-function isWaitingCall(value: unknown): value is WaitingCall {
-  if (typeof value !== "object" || value === null || !("call" in value) || !("strict" in value)) return false;
-  const { call } = value;
-  return typeof call === "object" && call !== null && "kind" in call && call.kind === "before" && "lane" in call;
+function isWaitingCall(value: unknown): value is HookCall {
+  return typeof value === "object" && value !== null && "kind" in value && value.kind === "before" && "lane" in value;
 }
 
 function flagsOf(value: object): Pick<SessionNote, "isIdle" | "hasLanes"> {

@@ -222,7 +222,7 @@ async function abandon(
   const except = Object.entries(note.open).flatMap(([key, id]) => (over.includes(key) ? [] : [id]));
   await workspace.abandonActions({ session, ...how, except });
   for (const key of over) forgetCall(note, key);
-  if (note.waiting !== undefined) note.waiting = all ? [] : note.waiting.filter(({ call }) => call.lane !== lane);
+  if (note.waiting !== undefined) note.waiting = all ? [] : note.waiting.filter((one) => one.lane !== lane);
 }
 
 /**
@@ -251,9 +251,15 @@ async function beforeTool(work: CallWork): Promise<readonly string[]> {
   const key = keyOf(call);
   // Hooks may be installed several times: by the user, by the project and by a plugin. The first hook records the call
   // in the note, and the other hooks find the call there.
-  if (isWaiting(note, key) || (note.open[key] !== undefined && note.ends?.[key] === undefined)) return [];
+  const isKnown = isWaiting(note, key);
+  if (strict && (isKnown || mustWait(note, call))) {
+    note.waiting = note.waiting?.filter((one) => keyOf(one) !== key) ?? [];
+    notes.put(call.session, note);
+    throw new SnapshotRefused(new ChronicleError("REFUSED", TOGETHER, { hint: ALONE }));
+  }
+  if (isKnown || (note.open[key] !== undefined && note.ends?.[key] === undefined)) return [];
   if (mustWait(note, call)) {
-    note.waiting = [...(note.waiting ?? []), { call, strict }];
+    note.waiting = [...(note.waiting ?? []), call];
     notes.put(call.session, note);
     return [];
   }
@@ -267,6 +273,13 @@ async function beforeTool(work: CallWork): Promise<readonly string[]> {
     notes.put(call.session, note);
   }
 }
+
+/**
+ * The reason why a strict hook refuses the second and later calls of one message. Their hooks are answered before the
+ * first tool runs. If the end of a call is then not reported, no hook is called before the next tool runs.
+ */
+const TOGETHER = "it was called together with another tool, so that no snapshot could be made right before it";
+const ALONE = "call it again, alone";
 
 async function beginCall(work: CallWork, { note, workspace }: Workplace): Promise<void> {
   const { call } = work;
@@ -290,24 +303,20 @@ function mustWait({ open, queues = {} }: SessionNote, { lane, queue }: HookCall)
 function beginQueue(note: SessionNote, lane: string, queue: string): void {
   if (note.queues?.[lane] === queue) return;
   note.queues = { ...note.queues, [lane]: queue };
-  note.waiting = note.waiting?.filter(({ call }) => call.lane !== lane) ?? [];
+  note.waiting = note.waiting?.filter((one) => one.lane !== lane) ?? [];
 }
 
 function isWaiting({ waiting = [] }: SessionNote, key: string): boolean {
-  return waiting.some(({ call }) => keyOf(call) === key);
+  return waiting.some((one) => keyOf(one) === key);
 }
 
 /** Begins the agent's next call, because the one before it has ended. Its tool runs as soon as the hook has answered. */
 async function beginWaiting(work: CallWork, { note, workspace }: Workplace): Promise<void> {
   const { lane } = work.call;
-  const next = note.waiting?.find(({ call }) => call.lane === lane);
+  const next = note.waiting?.find((one) => one.lane === lane);
   if (next === undefined) return;
   note.waiting = note.waiting?.filter((one) => one !== next) ?? [];
-  try {
-    await beginCall({ ...work, call: next.call }, { note, workspace });
-  } catch (error) {
-    throw next.strict && error instanceof ChronicleError ? new SnapshotRefused(error) : error;
-  }
+  await beginCall({ ...work, call: next }, { note, workspace });
 }
 
 function requestOf({ adapter, call, owner }: CallWork, turn: string): ActionRequest {
@@ -359,8 +368,8 @@ async function afterTool(work: CallWork): Promise<readonly string[]> {
  */
 async function passOver(work: CallWork, { note, workspace }: Workplace): Promise<readonly string[]> {
   const { call, notes } = work;
-  const queued = note.waiting?.filter((one) => one.call.lane === call.lane) ?? [];
-  const passed = queued.slice(0, queued.findIndex((one) => keyOf(one.call) === keyOf(call)) + 1);
+  const queued = note.waiting?.filter((one) => one.lane === call.lane) ?? [];
+  const passed = queued.slice(0, queued.findIndex((one) => keyOf(one) === keyOf(call)) + 1);
   note.waiting = note.waiting?.filter((one) => !passed.includes(one)) ?? [];
   try {
     const running = Object.keys(note.open).filter((key) => key.startsWith(`${call.lane} `));
@@ -368,8 +377,8 @@ async function passOver(work: CallWork, { note, workspace }: Workplace): Promise
     const troubles = await endEarlier({ note, workspace });
     for (const one of passed) {
       const { outcome = "done", reason = SHARED_REASON } = call;
-      const end = keyOf(one.call) === keyOf(call) ? { outcome, reason } : PASSED_END;
-      await recordPassed({ ...work, call: one.call }, { note, workspace }, end);
+      const end = keyOf(one) === keyOf(call) ? { outcome, reason } : PASSED_END;
+      await recordPassed({ ...work, call: one }, { note, workspace }, end);
     }
     await beginWaiting(work, { note, workspace });
     return troubles;

@@ -22,7 +22,7 @@ export interface SessionNote {
   /** The ids of the open actions, by lane and tool call: `<lane> <call>`. */
   readonly open: Record<string, string>;
   /** The calls that begin when the calls before them have ended, in their order (`HookCall.queue`). */
-  waiting?: readonly WaitingCall[];
+  waiting?: readonly HookCall[];
   /** The latest `HookCall.queue`, by lane. */
   queues?: Record<string, string>;
   /** The keys of open actions whose end may never be reported. */
@@ -34,12 +34,6 @@ export interface SessionNote {
   doubted?: Record<string, string>;
   /** The ends of actions that are reported or inferred, but not recorded yet. The keys are as in `open`. */
   ends?: Record<string, ActionEnd>;
-}
-
-export interface WaitingCall {
-  readonly call: HookCall;
-  /** True if the tool must not run if its beginning cannot be recorded. */
-  readonly strict: boolean;
 }
 
 /**

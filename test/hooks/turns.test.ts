@@ -148,6 +148,39 @@ describe("what a person asks an agent", () => {
     expect(project.read("a.txt")).toBe("c1\n");
   });
 
+  it("has no call without a snapshot right before it, if Cline's hook is strict", async () => {
+    await using project = new Project();
+    project.write("a.txt", "one\n");
+    const agent = new Agent(cline, project, { strict: true });
+    const lenient = new Agent(cline, project, { open: () => project.open({ create: true, role: "agent" }) });
+    lenient.answering = agent.notes;
+    const told = (call: QueuedCall, iteration: number): object => {
+      return { sessionContext: { rootSessionId: "s1" }, iteration, tool_call: call, tool_result: call };
+    };
+    const edit = (id: string): QueuedCall => ({ id, name: "editor", input: { path: project.at("a.txt") } });
+    const run = (id: string): QueuedCall => ({ id, name: "run_commands", input: { commands: ["make"] } });
+    const [first, second, third] = [edit("c1"), run("c2"), edit("c3")].map((call) => told(call, 1));
+    expect((await agent.hears("PreToolUse", first)).blocked).toBe(false);
+    const refused = await agent.hears("PreToolUse", second);
+    expect([refused.blocked, refused.problem]).toEqual([true, expect.stringContaining("call it again, alone")]);
+    expect(JSON.parse(refused.stdout)).toHaveProperty("overrideInput.commands");
+    // The hooks of the project are not strict, and those of the user are.
+    expect((await lenient.hears("PreToolUse", third)).blocked).toBe(false);
+    expect((await agent.hears("PreToolUse", third)).blocked).toBe(true);
+    // The end of the first call is not reported, and those of the refused ones are.
+    project.write("a.txt", "two\n");
+    quiet({ ...(await agent.hears("PostToolUse", second)), stdout: "" });
+    quiet({ ...(await agent.hears("PostToolUse", third)), stdout: "" });
+    expect((await agent.hears("PreToolUse", told(run("c4"), 2))).blocked).toBe(false);
+    project.write("a.txt", "three\n");
+    quiet({ ...(await agent.hears("PostToolUse", told(run("c4"), 2))), stdout: "" });
+    const workspace = await project.open();
+    const actions = await workspace.list();
+    expect(actions.map(({ tool_call: call }) => call)).toEqual(["c1", "c4"]);
+    await workspace.undo({ action: actions[1]?.id ?? "" });
+    expect(project.read("a.txt")).toBe("two\n");
+  });
+
   it("is told by Codex and Gemini CLI as well", async () => {
     await using project = new Project();
     const open = () => project.open({ create: true, role: "agent" });
