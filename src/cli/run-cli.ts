@@ -105,8 +105,9 @@ export async function runCli(io: Io): Promise<number> {
     isRun = parsed.spec?.name === "run";
     style = { ...style, json: input.flag("json"), jsonOnStderr: isRun };
     refuseServed(io, input, parsed.spec?.name);
-    if (isPaged(io, input, parsed.spec)) io.page?.();
-    const asked = { command: parsed.spec?.name, remote: remoteOf(io, input, parsed.spec) };
+    const paged = isPaged(io, input, parsed.spec);
+    if (paged) io.page?.();
+    const asked = { command: parsed.spec?.name, remote: remoteOf(io, input, parsed.spec), paged };
     const context = new CommandContext(io, input, COMMANDS, asked);
     style = { ...style, json: context.json, paint: context.paintErr, worded: context.worded };
     changeFolder(io, input.text("directory"));

@@ -3,10 +3,11 @@ import { isatty, type WriteStream } from "node:tty";
 import { EXIT } from "../api/problems.ts";
 import type { StoreApi, StoreOptions } from "../api/store-api.ts";
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
-import { ASKED_VARIABLE, type Asked, type OutputPart } from "../daemon/command-call.ts";
+import { ASKED_VARIABLE, type Asked } from "../daemon/command-call.ts";
 import type { Inheritance } from "../process/inheritance.ts";
 import type { Io, Sink } from "../process/io.ts";
 import { ownHome, retentionDefaults } from "../process/environment.ts";
+import { PagedOutput } from "../process/pager.ts";
 import { standingFolder } from "../process/user-path.ts";
 import { tellLost } from "./resident/tell-lost.ts";
 import { runCli } from "./run-cli.ts";
@@ -34,17 +35,12 @@ export async function start(inherited: Inheritance): Promise<number> {
 }
 
 /**
- * Prints the output that was kept because it may need a pager. Shows it in the user's pager if it does not fit on the
- * screen.
+ * Prints the output that was kept because it may need a pager, and waits for the end of the pager that shows it.
  */
 async function printKept(out: StreamSink, err: StreamSink): Promise<void> {
   const kept = out.takeKept();
   err.takeKept();
-  if (kept.length === 0) return;
-  const { throughPager } = await import("../process/pager.ts");
-  const { rows } = process.stdout;
-  const left = await throughPager(kept, { env: process.env, screen: { rows, columns: out.columns } });
-  for (const [fd, bytes] of left) await (fd === 1 ? out : err).writeBytes(bytes);
+  for (const [fd, bytes] of (await kept?.end()) ?? []) await (fd === 1 ? out : err).writeBytes(bytes);
 }
 
 const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
@@ -56,8 +52,8 @@ const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 class StreamSink implements Sink {
   readonly #stream: WriteStream;
   readonly #fd: 1 | 2;
-  /** The output that was not printed yet. Only set after `keepIn`. */
-  #kept: OutputPart[] | undefined;
+  /** The output that was not printed yet, or is in the pager. Only set after `keepIn`. */
+  #kept: PagedOutput | undefined;
   #broken = false;
   #failure: Error | undefined;
 
@@ -88,37 +84,40 @@ class StreamSink implements Sink {
   }
 
   get broken(): boolean {
-    return this.#broken;
+    return this.#broken || this.#kept?.isLeft === true;
   }
 
-  /** Makes the sink add its output to `parts` instead of printing it. Two sinks may share the parts. */
-  keepIn(parts: OutputPart[]): void {
-    this.#kept = parts;
+  /** Makes the sink add its output to `paged` instead of printing it. Two sinks may share the output. */
+  keepIn(paged: PagedOutput): void {
+    this.#kept = paged;
   }
 
   /** Returns the kept output. The sink prints from now on. */
-  takeKept(): readonly OutputPart[] {
-    const kept = this.#kept ?? [];
+  takeKept(): PagedOutput | undefined {
+    const kept = this.#kept;
     this.#kept = undefined;
     return kept;
   }
 
   write(text: string): void {
-    if (this.#keeps(text)) this.#kept?.push([this.#fd, Buffer.from(text)]);
-    else if (!this.#broken) this.#stream.write(text);
+    if (this.#keeps(text)) this.#kept?.write([this.#fd, Buffer.from(text)]);
+    else if (!this.#broken && this.#kept?.isShown !== true) this.#stream.write(text);
   }
 
   /**
    * True if the text must wait. Text on stderr waits only behind a part of stdout, so that the order stays. Progress,
-   * which ends with no newline, is printed at once.
+   * which ends with no newline, is printed at once, and left out while the pager has the screen.
    */
   #keeps(text: string): boolean {
     if (this.#kept === undefined) return false;
-    return this.#fd === 1 || (this.#kept.length > 0 && text.endsWith("\n"));
+    return this.#fd === 1 || (!this.#kept.isEmpty && text.endsWith("\n"));
   }
 
   async writeBytes(bytes: Uint8Array): Promise<void> {
-    if (this.#kept !== undefined) return void this.#kept.push([this.#fd, bytes]);
+    if (this.#kept !== undefined) {
+      this.#kept.write([this.#fd, bytes]);
+      return this.#kept.hasRoom();
+    }
     if (this.#broken) return;
     await new Promise<void>((done) => {
       this.#stream.write(bytes, () => done());
@@ -217,8 +216,9 @@ export function processIo(
     out,
     err,
     page: () => {
-      const parts: OutputPart[] = [];
-      for (const sink of [out, err]) sink.keepIn(parts);
+      const screen = { rows: process.stdout.rows, columns: out.columns };
+      const paged = new PagedOutput({ env: process.env, screen });
+      for (const sink of [out, err]) sink.keepIn(paged);
     },
     // `process.stdin` is not used here, because opening it could consume input that is meant for a child process.
     stdinIsTerminal: isatty(0),

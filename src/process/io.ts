@@ -67,8 +67,8 @@ export interface Io {
    */
   readonly request?: string;
   /**
-   * Makes the output of this command wait for its end, and then go to the user's pager if it does not fit on the
-   * screen. Absent if no terminal belongs to this process, nor to a client.
+   * Makes the output of this command go to the user's pager as soon as it does not fit on the screen. In the store's
+   * process, the output waits for the end of the command. Absent if no terminal belongs to this process, nor to a client.
    */
   readonly page?: () => void;
   /** Starts the command of a run in the client process for which this process carries out `chronicle run`. */

@@ -1,5 +1,8 @@
-import { expect, it } from "vitest";
-import { isUnattended, pagerOf, throughPager } from "./pager.ts";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it, vi } from "vitest";
+import { isUnattended, PagedOutput, pagerOf, throughPager } from "./pager.ts";
 
 const OUT = (text: string): readonly [1, Uint8Array] => [1, Buffer.from(text)];
 const ERR = (text: string): readonly [2, Uint8Array] => [2, Buffer.from(text)];
@@ -83,4 +86,54 @@ it("a pager that reads nothing of a large output is no error", async () => {
     screen: { rows: 24, columns: 80 },
   });
   expect(left).toEqual([]);
+});
+
+/** Waits until a file has this text. */
+async function untilIn(file: string, text: string): Promise<void> {
+  await vi.waitUntil(() => existsSync(file) && readFileSync(file, "utf8").includes(text), { timeout: 20_000 });
+}
+
+describe("output of a command that goes on", () => {
+  const folder = mkdtempSync(join(tmpdir(), "chronicle-pager-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const screen = { rows: 4, columns: 80 };
+  const env = { PATH: process.env["PATH"] };
+
+  it("is in the pager before its end", async () => {
+    const got = join(folder, "got");
+    const paged = new PagedOutput({ env: { ...env, PAGER: `cat > ${got}` }, screen });
+    paged.write(OUT("1\n2\n3\n"));
+    expect(paged.isShown).toBe(false);
+    paged.write(OUT("4\n"));
+    paged.write(ERR("a note\n"));
+    await untilIn(got, "1\n2\n3\n4\n");
+    paged.write(OUT("5\n"));
+    expect(await paged.end()).toEqual([ERR("a note\n")]);
+    expect(readFileSync(got, "utf8")).toBe("1\n2\n3\n4\n5\n");
+  });
+
+  it("ends with the pager, if the user leaves it, and waits for a pager that reads slowly", async () => {
+    const got = join(folder, "go-on");
+    const paged = new PagedOutput({ env: { ...env, PAGER: `until [ -e ${got} ]; do sleep 0.1; done` }, screen });
+    let hasRoom = false;
+    paged.write(OUT("text\n".repeat(100_000)));
+    const waiting = paged.hasRoom().then(() => (hasRoom = true));
+    await new Promise((done) => void setImmediate(done));
+    expect([hasRoom, paged.isLeft]).toEqual([false, false]);
+    writeFileSync(got, "");
+    await waiting;
+    await vi.waitUntil(() => paged.isLeft, { timeout: 20_000 });
+    paged.write(OUT("more\n"));
+    await paged.hasRoom();
+    expect(await paged.end()).toEqual([]);
+  });
+
+  it("is whole if the pager cannot be started", async () => {
+    const paged = new PagedOutput({ env: { ...env, PAGER: "nosuchpager" }, screen });
+    paged.write(OUT("1\n2\n3\n4\n"));
+    await paged.hasRoom();
+    paged.write(OUT("5\n"));
+    const left = await paged.end();
+    expect([paged.isLeft, left.map(([fd]) => fd)]).toEqual([false, [1, 1, 2]]);
+  });
 });

@@ -1,3 +1,4 @@
+import { PassThrough, type Readable } from "node:stream";
 import { errnoOf } from "../core/values/errors.ts";
 import { printable, widthOf } from "./printable.ts";
 
@@ -55,27 +56,107 @@ export function pagerOf(env: Environment): string | undefined {
   return named === "" || named === "cat" ? undefined : named;
 }
 
+interface PagerSetting {
+  readonly env: Environment;
+  readonly screen: Screen;
+}
+
 /**
  * Shows the stdout of a command that has ended in the user's pager, and waits for the end of the pager. Does nothing if
  * the output fits on the screen, or if the user wants no pager. Resolves to the parts of the output that the caller must
- * print now: stderr is printed after the pager, because it would spoil the pager's screen. If the pager cannot be
- * started, these parts are the whole output and a note on stderr.
+ * print now (see `PagedOutput.end`).
  */
 export async function throughPager<P extends Part>(
   output: readonly P[],
-  { env, screen }: { readonly env: Environment; readonly screen: Screen },
+  setting: PagerSetting,
 ): Promise<readonly (P | Part)[]> {
-  const pager = pagerOf(env);
-  if (pager === undefined || fits(output, screen)) return output;
-  const input = Buffer.concat(output.flatMap(([fd, bytes]) => (fd === 1 ? [bytes] : [])));
-  const { trouble, code } = await paged(pager, input, env);
-  const notes = output.filter(([fd]) => fd === 2);
-  if (trouble === undefined && code === 0) return notes;
-  const way = "set CHRONICLE_PAGER to another pager, or to cat for none\n";
-  const ended = `note: the pager ended with the exit code ${code} (${printable(pager)}); ${way}`;
-  if (trouble === undefined) return [...notes, [2, Buffer.from(ended)]];
-  const note = `note: the pager could not be started (${printable(pager)}: ${trouble}), so the output was printed directly; ${way}`;
-  return [...output, [2, Buffer.from(note)]];
+  const paged = new PagedOutput(setting);
+  for (const part of output) paged.write(part);
+  return paged.isShown ? paged.end() : output;
+}
+
+/** A pager that was started. */
+interface Shown {
+  readonly input: PassThrough;
+  readonly ended: Promise<Paged>;
+  end?: Paged;
+}
+
+/**
+ * The output of a command. As soon as it does not fit on the screen, the user's pager is started, and gets the stdout
+ * while the command goes on.
+ */
+export class PagedOutput {
+  readonly #setting: PagerSetting;
+  readonly #pager: string | undefined;
+  readonly #measure: ScreenMeasure;
+  readonly #parts: Part[] = [];
+  #shown: Shown | undefined;
+
+  constructor(setting: PagerSetting) {
+    this.#setting = setting;
+    this.#pager = pagerOf(setting.env);
+    this.#measure = new ScreenMeasure(setting.screen);
+  }
+
+  get isEmpty(): boolean {
+    return this.#parts.length === 0;
+  }
+
+  /** True once the pager was started. */
+  get isShown(): boolean {
+    return this.#shown !== undefined;
+  }
+
+  /** True if the user has left the pager, so that nobody reads further output. */
+  get isLeft(): boolean {
+    return this.#shown?.end !== undefined && this.#shown.end.trouble === undefined;
+  }
+
+  write(part: Part): void {
+    this.#parts.push(part);
+    if (this.#shown !== undefined) this.#feed([part]);
+    if (this.#shown !== undefined || this.#pager === undefined || this.#measure.fits(part[1])) return;
+    const input = new PassThrough();
+    // A pager that ends early destroys the stream. What it has not read is of no use then.
+    input.on("error", () => undefined);
+    const shown: Shown = { input, ended: paged(this.#pager, input, this.#setting.env) };
+    this.#shown = shown;
+    void shown.ended.then((end) => (shown.end = end)).catch(() => undefined);
+    this.#feed(this.#parts);
+  }
+
+  #feed(parts: readonly Part[]): void {
+    for (const [fd, bytes] of parts)
+      if (fd === 1 && this.#shown?.input.writable === true) this.#shown.input.write(bytes);
+  }
+
+  /** Resolves once the pager has room for more, or has ended. */
+  async hasRoom(): Promise<void> {
+    const { input, ended } = this.#shown ?? {};
+    if (input === undefined || !input.writableNeedDrain) return;
+    const drained = new Promise<void>((done) => input.once("drain", done).once("close", done));
+    await Promise.race([drained, ended]);
+  }
+
+  /**
+   * Waits for the end of the pager. Resolves to the parts of the output that the caller must print now: all of them if
+   * there was no pager. Else stderr is printed after the pager, because it would spoil the pager's screen. If the pager
+   * could not be started, the parts are the whole output and a note on stderr.
+   */
+  async end(): Promise<readonly Part[]> {
+    if (this.#shown === undefined) return this.#parts;
+    this.#shown.input.end();
+    const { trouble, code } = await this.#shown.ended;
+    const notes = this.#parts.filter(([fd]) => fd === 2);
+    if (trouble === undefined && code === 0) return notes;
+    const way = "set CHRONICLE_PAGER to another pager, or to cat for none\n";
+    const pager = printable(this.#pager ?? "");
+    const ended = `note: the pager ended with the exit code ${code} (${pager}); ${way}`;
+    if (trouble === undefined) return [...notes, [2, Buffer.from(ended)]];
+    const note = `note: the pager could not be started (${pager}: ${trouble}), so the output was printed directly; ${way}`;
+    return [...this.#parts, [2, Buffer.from(note)]];
+  }
 }
 
 interface Paged {
@@ -86,7 +167,7 @@ interface Paged {
 }
 
 /** Runs the pager, and waits for its end. */
-async function paged(pager: string, input: Uint8Array, env: Environment): Promise<Paged> {
+async function paged(pager: string, input: Readable, env: Environment): Promise<Paged> {
   const command = wordsOf(pager);
   // The code that starts processes is loaded on first use, so that a command line without a pager starts fast.
   const { runCommand } = await import("../util/run-command.ts");
@@ -118,20 +199,30 @@ function wordsOf(pager: string): readonly string[] {
 /** The most columns that a tab takes. */
 const TAB = " ".repeat(8);
 
-/** True if the output and the next prompt of the shell fit on the screen, or if the height of the screen is unknown. */
-function fits(output: readonly Part[], { rows, columns }: Screen): boolean {
-  if (rows === undefined || rows === 0) return true;
-  const decoder = new TextDecoder();
-  let needed = 0;
-  // The end of a part that has no newline yet. Only so much is decoded as fits on a screen.
-  let rest = "";
-  for (const [, bytes] of output) {
-    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) needed += rowsOf(line, columns);
-    if (needed >= rows) return false;
+/** Measures whether output and the next prompt of the shell fit on a screen. They do if its height is unknown. */
+class ScreenMeasure {
+  readonly #screen: Screen;
+  readonly #decoder = new TextDecoder();
+  #needed = 0;
+  /** The end of the last part, if it has no newline yet. */
+  #rest = "";
+
+  constructor(screen: Screen) {
+    this.#screen = screen;
   }
-  return needed + (rest === "" ? 0 : rowsOf(rest, columns)) < rows;
+
+  /** Adds a part of the output. Returns whether everything so far fits. */
+  fits(bytes: Uint8Array): boolean {
+    const { rows, columns } = this.#screen;
+    if (rows === undefined || rows === 0) return true;
+    const lines = (this.#rest + this.#decoder.decode(bytes, { stream: true })).split("\n");
+    this.#rest = lines.pop() ?? "";
+    for (const line of lines) {
+      this.#needed += rowsOf(line, columns);
+      if (this.#needed >= rows) return false;
+    }
+    return this.#needed + (this.#rest === "" ? 0 : rowsOf(this.#rest, columns)) < rows;
+  }
 }
 
 function rowsOf(line: string, columns: number): number {

@@ -1,6 +1,6 @@
 import { type ChildProcess, type ChildProcessByStdio, spawn, type StdioOptions } from "node:child_process";
 import { constants } from "node:os";
-import type { Readable, Writable } from "node:stream";
+import { Readable, type Writable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { isatty } from "node:tty";
 import { type ByteWords, throughShell } from "./byte-words.ts";
@@ -16,8 +16,11 @@ interface CommandOptions {
   readonly descriptors?: readonly number[];
   /** The words and variables of the command as bytes. Needed if a word or variable is not UTF-8. */
   readonly bytes?: ByteWords;
-  /** The bytes that the command gets as its stdin, of which it need not read all. Default: stdin of this process. */
-  readonly input?: Uint8Array;
+  /**
+   * The bytes that the command gets as its stdin, of which it need not read all. A stream is destroyed once the command
+   * reads no further. Default: stdin of this process.
+   */
+  readonly input?: Uint8Array | Readable;
 }
 
 interface CommandEnd {
@@ -53,7 +56,11 @@ function start(command: readonly string[], options: CommandOptions): ChildProces
     const [program = "", ...args] = command;
     const child = spawn(program, args, { cwd, env, stdio });
     // The only error is that the command reads no further or was not started. The `error` event reports the latter.
-    child.stdin?.on("error", () => undefined).end(input);
+    child.stdin?.on("error", () => undefined);
+    if (input instanceof Readable) {
+      child.stdin?.on("close", () => input.destroy());
+      if (child.stdin !== null) input.pipe(child.stdin);
+    } else child.stdin?.end(input);
     return child;
   }
   const [shell, ...args] = throughShell(command, env, bytes);

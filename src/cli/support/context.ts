@@ -39,6 +39,8 @@ const REOPENING: ReadonlySet<string> = new Set([...LONG_RUNNING, "replicate", "s
 interface Asked {
   readonly command?: string | undefined;
   readonly remote?: RemoteAddress | undefined;
+  /** True if the output goes to the user's pager where it does not fit on the screen. */
+  readonly paged?: boolean;
 }
 
 /**
@@ -58,6 +60,7 @@ export class CommandContext {
   #store: StoreApi | undefined;
   #server: Promise<RemoteServer> | undefined;
   readonly #command: string | undefined;
+  readonly #isPaged: boolean;
   #isAgent: Promise<boolean> | undefined;
   #isAnyhow: Promise<boolean> | undefined;
   readonly #workspaces: WorkspaceApi[] = [];
@@ -67,10 +70,11 @@ export class CommandContext {
   #notes = 0;
   #progress: ProgressLine | undefined;
 
-  constructor(io: Io, input: Input, commands: readonly CommandSpec[], { remote, command }: Asked = {}) {
+  constructor(io: Io, input: Input, commands: readonly CommandSpec[], { remote, command, paged = false }: Asked = {}) {
     this.io = io;
     this.remote = remote;
     this.#command = command;
+    this.#isPaged = paged;
     this.input = input;
     this.worded = withGlobalOptions(input);
     this.commands = commands;
@@ -302,6 +306,18 @@ export class CommandContext {
   print(line = ""): void {
     this.#progress?.clear();
     this.io.out.write(`${line}\n`);
+  }
+
+  /**
+   * Must be called between two pieces of a long output. Resolves once the reader has room for more: to false if nobody
+   * reads the output any more. The store's process hands the command back, because only the client can show the first
+   * piece while the command goes on.
+   */
+  async goesOn(): Promise<boolean> {
+    const { out, served } = this.io;
+    if (this.#isPaged && served !== undefined) throw served.needsClient("its output is shown while it is made");
+    await out.writeBytes(Buffer.alloc(0));
+    return !out.broken;
   }
 
   /** Prints on stderr a line that is not part of the answer. */

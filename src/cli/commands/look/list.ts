@@ -10,6 +10,7 @@ import { ago, counted, takenWords } from "../../render/words.ts";
 import { printable, shortened, shownCommand } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { standingFolderIfThere } from "../../../process/user-path.ts";
+import { addAll } from "../../../util/long-lists.ts";
 import { optional } from "../../../util/optional.ts";
 
 const DEFAULT_LIMIT = 20;
@@ -23,7 +24,10 @@ const NOTHING_YET = `nothing is recorded here yet
 
 async function recent(context: CommandContext, workspace: WorkspaceApi, limit: number): Promise<void> {
   const most = limit === 0 ? Number.MAX_SAFE_INTEGER : limit;
-  const result = await recentForCaller(context, workspace, most);
+  const options = await optionsOf(context, workspace);
+  // Lines that show work at the same time lead from one item to the next one, so they are made together.
+  const size = context.json || options.graph === true ? most : Math.min(most, PAGE);
+  const { result, from } = await recentForCaller(context, workspace, { size, most, options });
   if (context.json) return context.printJson(result);
   for (const line of unrecordedLines(context, result)) context.print(line);
   const isReader = (await context.meThere())?.role === "reader";
@@ -31,18 +35,51 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
   // origin, and for a reader, because a reader may not use them.
   const isWithBack = !isUpstream(context) && !isReader;
   if (result.items.length === 0) return nothingMatches(context);
-  for (const line of timelineLines(context, result.items, { isWithBack })) context.print(line);
+  const items: RecentItem[] = [];
+  for await (const page of pages(context, from, { first: result.items, size, most, options })) {
+    for (const line of timelineLines(context, page, { isWithBack })) context.print(line);
+    addAll(items, page);
+  }
   if (isReader) return;
   context.print();
   const hints = [
-    ...undoHint(context, result),
-    ...result.items
+    ...undoHint(context, { ...result, items }),
+    ...items
       .filter(({ kind }) => kind === "snapshot")
       .slice(0, 1)
       .map((item) => context.worded(snapshotHint(item))),
     context.worded(HINT),
   ];
   context.print(context.paint("dim", isUpstream(context) ? UPSTREAM_HINT : hints.join("; ")));
+}
+
+/** The number of items that are read and printed at once. */
+const PAGE = 200;
+
+interface Pages {
+  readonly first: readonly RecentItem[];
+  readonly size: number;
+  readonly most: number;
+  readonly options: RecentOptions;
+}
+
+/** Yields the items page by page, newest first. Stops once nobody reads the output any more. */
+async function* pages(
+  context: CommandContext,
+  workspace: WorkspaceApi,
+  { first, size, most, options }: Pages,
+): AsyncGenerator<readonly RecentItem[]> {
+  let page = first;
+  for (let left = most; page.length > 0;) {
+    yield page;
+    left -= page.length;
+    const before = page.at(-1)?.to_seq;
+    if (left <= 0 || page.length < size || !(await context.goesOn())) return;
+    page = (await workspace.recent(Math.min(left, size), { ...options, unrecorded: false, ...optional({ before }) }))
+      .items;
+    // A server of an older version does not know `before`.
+    if (before === undefined || page.some((one) => one.to_seq >= before)) return;
+  }
 }
 
 /** Says that the folder has changes that nobody has recorded yet. */
@@ -62,16 +99,20 @@ function nothingMatches(context: CommandContext): void {
 }
 
 /**
- * Returns the recent work that the caller may see. The title of a turn can be a prompt, which no agent is shown. Whether
- * an agent runs the command is therefore checked for an answer with turns, and only for such an answer, because the
- * store's process must hand the command back for this check.
+ * Returns the recent work that the caller may see, and the workspace that gives it. The title of a turn can be a prompt, which no agent is shown. Whether
+ * an agent runs the command is therefore checked for an answer with turns or with further pages, and only for such an
+ * answer, because the store's process must hand the command back for this check.
  */
-async function recentForCaller(context: CommandContext, workspace: WorkspaceApi, most: number): Promise<RecentShape> {
-  const options = await optionsOf(context, workspace);
-  const result = await workspace.recent(most, options);
-  if (!result.items.some(({ kind }) => kind === "turn")) return result;
+async function recentForCaller(
+  context: CommandContext,
+  workspace: WorkspaceApi,
+  { size, most, options }: Omit<Pages, "first">,
+): Promise<{ readonly result: RecentShape; readonly from: WorkspaceApi }> {
+  const result = await workspace.recent(size, options);
+  const hasMore = size < most && result.items.length === size;
+  if (!hasMore && !result.items.some(({ kind }) => kind === "turn")) return { result, from: workspace };
   const allowed = await context.forPrompts(workspace);
-  return allowed === workspace ? result : allowed.recent(most, options);
+  return { result: allowed === workspace ? result : await allowed.recent(size, options), from: allowed };
 }
 
 /** Returns the filters of the command line. Throws `USAGE` for an unknown kind. */

@@ -33,6 +33,27 @@ async function events(workspace: WorkspaceApi, options: LogOptions, limit: numbe
 
 const NEWEST = `the newest ${SHOWN_TO_PEOPLE} events`;
 
+/** The number of events that are read and printed at once. */
+const PAGE = 1_000;
+
+/** Prints all events of the requested range, while it reads them. Stops once nobody reads the output any more. */
+async function all(context: CommandContext, workspace: WorkspaceApi, options: LogOptions): Promise<number> {
+  let rest = options;
+  // All numbers are as wide as the greatest one, so that the columns of all pages agree.
+  const width = String((await workspace.head()).seq).length;
+  for (;;) {
+    const page = await workspace.log({ ...rest, limit: PAGE });
+    const rows = page
+      .map((event) => rowOf(event, context))
+      .map(([seq = "", ...cells]) => [seq.padStart(width), ...cells]);
+    for (const line of columns(rows, ">")) context.print(line);
+    const last = page.at(-1)?.seq ?? 0;
+    const isLast = page.length < PAGE || (options.reverse === true && last <= (options.from ?? 1));
+    if (isLast || !(await context.goesOn())) return EXIT.done;
+    rest = options.reverse === true ? { ...rest, to: last - 1 } : { ...rest, from: last + 1 };
+  }
+}
+
 function isFirst({ from, reverse }: LogOptions): boolean {
   return from !== undefined && reverse !== true;
 }
@@ -122,6 +143,7 @@ export async function log(context: CommandContext): Promise<number> {
     return EXIT.done;
   }
   // Without `--limit`, one more event is read than is shown, to detect whether there are more events.
+  if (limit === 0) return all(context, workspace, options);
   const found = await events(workspace, options, limit ?? SHOWN_TO_PEOPLE + 1);
   const shown = limit === undefined ? cut(found, options) : found;
   if (shown.length < found.length) {

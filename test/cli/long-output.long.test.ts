@@ -1,0 +1,46 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openStore } from "../../src/open.ts";
+import { Sandbox } from "./sandbox.ts";
+
+// Long output is read in pages: `log` 1,000 events at once, `list` 200 items.
+
+const SNAPSHOTS = 230;
+const FILES = 5;
+
+describe("long output that is read page by page", () => {
+  const box = new Sandbox();
+  beforeAll(async () => {
+    await box.must(["init"]);
+    const store = await openStore({ home: box.store, configFolder: join(box.folder, "config/chronicle") });
+    const workspace = await store.open({ folder: box.project });
+    for (let at = 0; at < SNAPSHOTS; at += 1) {
+      for (let file = 0; file < FILES; file += 1) box.write(`f${file}`, `${at}\n`);
+      await workspace.snapshot({ message: `number ${at}` });
+    }
+    await workspace.close();
+    await store.close();
+  });
+  afterAll(() => box[Symbol.dispose]());
+
+  const linesOf = async (...args: string[]): Promise<string[]> => (await box.must(args)).stdout.trimEnd().split("\n");
+
+  it.each([[[]], [["--reverse"]], [["--from", "300"]], [["--to", "1300", "--reverse"]], [["--prefix", "file:"]]])(
+    "log --limit 0 %j is the same as with one large limit",
+    async (more) => {
+      const events = await box.must(["log", "--json", "--limit", "0", ...more]);
+      const seqs = (JSON.parse(events.stdout) as { seq: number }[]).map(({ seq }) => String(seq));
+      const lines = await linesOf("log", "--limit", "0", ...more);
+      expect(lines.map((line) => line.trim().split(" ")[0])).toEqual(seqs);
+      expect(new Set(lines.map((line) => line.indexOf("Z  "))).size).toBe(1);
+    },
+  );
+
+  it.each([["0"], ["215"]])("list --limit %s has each item once, newest first", async (limit) => {
+    const lines = await linesOf("list", "--limit", limit);
+    const numbers = lines.flatMap((line) => /number (\d+)/.exec(line)?.[1] ?? []).map(Number);
+    const most = limit === "0" ? SNAPSHOTS : 215;
+    expect(numbers).toEqual(Array.from({ length: most }, (_, at) => SNAPSHOTS - 1 - at));
+    expect(lines.at(-1)).toContain("chronicle restore");
+  });
+});
