@@ -313,7 +313,7 @@ export class DiskGitStates implements GitStates {
 
   #find(nested = this.nested()): readonly RepositoryPlace[] {
     const { roots, user } = this.#options;
-    return findRepositories({ files: this.#files, user, roots: roots(), nested });
+    return this.#files.atOnce(() => findRepositories({ files: this.#files, user, roots: roots(), nested }));
   }
 
   #opened(path: WorkspacePath, { gitDir, commonDir, settings }: GitRepository): OpenRepository {

@@ -46,6 +46,10 @@ export class GitFiles {
   readonly #indexes = new Map<string, Known<NamedIndex | { readonly problem: string }>>();
   readonly #seen = new Map<string, Seen>();
   #isNoting = false;
+  /** What was found at each path since `atOnce` began: stats, and paths without links. */
+  #found:
+    | { readonly stats: Map<string, FileStat | undefined>; readonly real: Map<string, string | undefined> }
+    | undefined;
 
   /** `clock`: milliseconds since the epoch, by the clock that sets file times. */
   constructor(disk: Disk, clock: () => number) {
@@ -101,11 +105,26 @@ export class GitFiles {
   }
 
   #stat(path: string): FileStat | undefined {
+    return once(this.#found?.stats, path, () => {
+      try {
+        return this.#disk.lstat(addressOf(path));
+      } catch (error) {
+        if (errnoOf(error) === undefined) throw error;
+        return undefined;
+      }
+    });
+  }
+
+  /**
+   * Runs work that looks at many repositories. Until it returns, each path is looked at once, because all repositories
+   * share the user's settings.
+   */
+  atOnce<T>(work: () => T): T {
+    this.#found = { stats: new Map(), real: new Map() };
     try {
-      return this.#disk.lstat(addressOf(path));
-    } catch (error) {
-      if (errnoOf(error) === undefined) throw error;
-      return undefined;
+      return work();
+    } finally {
+      this.#found = undefined;
     }
   }
 
@@ -115,12 +134,14 @@ export class GitFiles {
    */
   real(path: string): string | undefined {
     if (!path.isWellFormed()) return path;
-    try {
-      return this.#disk.realpath(path);
-    } catch (error) {
-      if (errnoOf(error) === undefined) throw error;
-      return undefined;
-    }
+    return once(this.#found?.real, path, () => {
+      try {
+        return this.#disk.realpath(path);
+      } catch (error) {
+        if (errnoOf(error) === undefined) throw error;
+        return undefined;
+      }
+    });
   }
 
   /**
@@ -208,6 +229,14 @@ function isSame(a: FileStat | undefined, b: FileStat | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   if (a.kind !== "dir" || b.kind !== "dir") return isSameStat(a, b);
   return a.ino === b.ino && a.dev === b.dev && a.mode === b.mode && a.uid === b.uid;
+}
+
+/** Returns the value of a path, which is found out only if `known` does not have it. */
+function once<T>(known: Map<string, T> | undefined, path: string, find: () => T): T {
+  if (known?.has(path) === true) return known.get(path) as T;
+  const value = find();
+  known?.set(path, value);
+  return value;
 }
 
 function addressOf(path: string): DiskPath {
