@@ -27,4 +27,5 @@ export type * from "./api/shapes.ts";
 export type * from "./api/store-api.ts";
 export type * from "./api/sync-api.ts";
 export type * from "./api/recent-api.ts";
+export type * from "./api/tick-api.ts";
 export type * from "./api/workspace-api.ts";

@@ -43,6 +43,7 @@ const REQUESTS = {
   redo: history.redo,
   operations: history.listOperations,
   recent: history.recent,
+  ticks: history.ticks,
   log: history.log,
   find: history.find,
   explain: history.explain,

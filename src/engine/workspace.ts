@@ -4,6 +4,7 @@ import { ActionBracket, TransactionBracket } from "../api/bracket.ts";
 import type { ConflictShape } from "../api/conflict-shape.ts";
 import type * as files from "../api/file-api.ts";
 import type { RecentOptions, RecentShape } from "../api/recent-api.ts";
+import type { TicksOptions, TicksShape } from "../api/tick-api.ts";
 import type { RecordStoreApi } from "../api/record-api.ts";
 import type * as shapes from "../api/shapes.ts";
 import type * as api from "../api/workspace-api.ts";
@@ -38,6 +39,7 @@ import { keepToLimits, prune } from "./upkeep/prune.ts";
 import { rebuildIndex } from "./log/catch-up.ts";
 import { recordingOf } from "./read/recording.ts";
 import { recentWork } from "./undo/recent.ts";
+import { ticksOf } from "./undo/ticks.ts";
 import { unrecordedPaths } from "./read/unrecorded.ts";
 import { record } from "./capture/recorder.ts";
 import { restoreTo, restore, rollback } from "./undo/restore.ts";
@@ -173,6 +175,10 @@ export class Workspace implements api.WorkspaceApi {
     if (options.unrecorded !== true) return found;
     const unrecorded = await this.#queue.readIfIdle(() => unrecordedPaths(this.#context, this.#shared.recorder.state));
     return { ...found, ...optional({ unrecorded }) };
+  }
+
+  ticks(options: TicksOptions = {}): Promise<TicksShape> {
+    return this.#queue.read(() => ticksOf(this.#context, options));
   }
 
   log(options: api.LogOptions = {}): Promise<shapes.LogEventShape[]> {

@@ -3,6 +3,7 @@ import type { Entry } from "../core/values/entry.ts";
 import type { EventOp, Head } from "../core/values/event.ts";
 import type { Hash } from "../core/values/hash.ts";
 import type { RemoteWorkRow } from "../core/records/remote-work.ts";
+import type { Tick } from "../core/records/tick.ts";
 import type { WorkspacePath } from "../core/values/path.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 
@@ -93,6 +94,9 @@ export interface IndexStore {
    */
   remoteWork(which?: { readonly naming: string }): Promise<readonly RemoteWorkRow[]>;
 
+  /** The ticks in a range, by their last events. */
+  ticks(range: TickRange): Promise<readonly TickRow[]>;
+
   /** The seq of the damaged line that was noted last; 0 if no line was noted. `reset` clears it. */
   damagedSeq(): Promise<number>;
   /** Notes the seq of a damaged line; 0 clears the note. */
@@ -161,10 +165,29 @@ export interface IndexBatch {
    * Default: none.
    */
   readonly remoteWork?: readonly RemoteWorkRow[];
+  /**
+   * Ticks of the events, ascending. A tick replaces the earlier one of the same record. Default: none.
+   */
+  readonly ticks?: readonly Tick[];
   /** The commits that end among the events, ascending. Default: none. */
   readonly commits?: readonly CommitRow[];
   /** Folder hashes as of the head, as for `putTreeHashes`. Default: none. */
   readonly tree?: StoredTree;
+}
+
+/** A tick: the latest one of its record. */
+export interface TickRow extends Omit<Tick, "seq" | "recordId"> {
+  /** The first and the last event of the record that the index has. For the change of a file, both are its event. */
+  readonly first: number;
+  readonly last: number;
+}
+
+/** The ticks with `after < last <= upTo`, at most `limit`, ascending (or descending). */
+export interface TickRange {
+  readonly after: number;
+  readonly upTo: number;
+  readonly limit: number;
+  readonly descending?: boolean;
 }
 
 export interface StoredTree {

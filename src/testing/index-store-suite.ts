@@ -2,7 +2,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import { type Hash, sha256 } from "../core/values/hash.ts";
 import { comparePaths, pathFromBytes, pathInRoot, parsePath, ROOT, type WorkspacePath } from "../core/values/path.ts";
 import type { RemoteWorkRow } from "../core/records/remote-work.ts";
-import type { EventRow, IndexStore, IterationRow } from "../storage/index-store.ts";
+import type { Tick } from "../core/records/tick.ts";
+import type { EventRow, IndexStore, IterationRow, TickRow } from "../storage/index-store.ts";
 import { indexPagesSuite } from "./index-pages-suite.ts";
 import { applySteps, batchTo, entryAt, eventAt, rowsOf, type Step } from "./index-rows.ts";
 
@@ -205,6 +206,29 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(await store.remoteWork({ naming: "t\0" })).toEqual([]);
       await store.reset();
       expect(await store.remoteWork()).toEqual([]);
+    });
+
+    test("keeps the latest tick of each record, and returns ticks by their last events", async () => {
+      const store = fresh();
+      const at = (seq: number, recordId: string | undefined, some: Partial<Tick> = {}): Tick => ({
+        ...{ seq, recordId, kind: "tool", outcome: "open", started: 100, ended: 100 },
+        ...{ actor: "ada", session: "s\0", turn: "", changed: 0, ...some },
+      });
+      const row = ({ seq, recordId: _, ...rest }: Tick, first = seq): TickRow => ({ ...rest, first, last: seq });
+      const range = { after: 0, upTo: 9, limit: 9 };
+      expect(await store.ticks(range)).toEqual([]);
+      const events = [eventAt(1, "action:a"), eventAt(2, "file:a"), eventAt(3, "action:b")];
+      const [a, edit, b] = [at(1, "action:a"), at(2, undefined, { kind: "edit" }), at(3, "action:b")];
+      await store.apply(batchTo(3, { events, ticks: [a, edit, b] }));
+      expect(await store.ticks(range)).toEqual([row(a), row(edit), row(b)]);
+      const done = at(5, "action:a", { outcome: "failed", ended: 300, actor: "ß", turn: "t" });
+      const again = at(6, undefined, { kind: "edit", session: "" });
+      await store.apply(batchTo(6, { events: [eventAt(5, "action:a"), eventAt(6, "file:a")], ticks: [done, again] }));
+      expect(await store.ticks(range)).toEqual([row(edit), row(b), row(done, 1), row(again)]);
+      expect(await store.ticks({ after: 2, upTo: 5, limit: 1 })).toEqual([row(b)]);
+      expect(await store.ticks({ ...range, limit: 2, descending: true })).toEqual([row(again), row(done, 1)]);
+      await store.reset();
+      expect(await store.ticks(range)).toEqual([]);
     });
 
     test("lists the records that their last event leaves open", async () => {

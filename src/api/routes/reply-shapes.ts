@@ -6,6 +6,7 @@ import type * as shapes from "../shapes.ts";
 import type { DoctorShape, InitShape } from "../store-api.ts";
 import type * as sync from "../sync-api.ts";
 import type { RecentShape } from "../recent-api.ts";
+import type { TicksShape } from "../tick-api.ts";
 import type { Role } from "./role.ts";
 
 /** One page of a list. */
@@ -138,6 +139,7 @@ export interface ReplyShapes {
   SyncResolvedShape: sync.SyncResolvedShape;
   SyncShape: sync.SyncShape;
   TextHistoryShape: file.TextHistoryShape;
+  TicksShape: TicksShape;
   GrepShape: file.GrepShape;
   TransactionRollbackShape: action.TransactionRollbackShape;
   TransactionShape: action.TransactionShape;

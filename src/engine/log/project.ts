@@ -8,6 +8,7 @@ import { isHash, type Hash } from "../../core/values/hash.ts";
 import type { HistoryAnchor } from "../../core/log/history-anchor.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { remoteWorkIn } from "../../core/records/remote-work.ts";
+import { type Tick, tickOf, type TickSource } from "../../core/records/tick.ts";
 import { decodeSentinel } from "../../core/records/sentinel.ts";
 import type {
   CommitRow,
@@ -19,6 +20,7 @@ import type {
   IndexStore,
 } from "../../storage/index-store.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
+import { addAll } from "../../util/long-lists.ts";
 import { baseRecordRow, readBase } from "./read-base.ts";
 
 /** Projects events into rows of the index. The index depends on the log alone. */
@@ -93,6 +95,7 @@ export async function project(
   const start = sentinelAtStart(before, placed);
   const head = advance(start === undefined ? before : headOfSentinel(start), placed);
   const records: EventRow[] = [];
+  const ticks: Tick[] = [];
   const sources: Iterable<IterationRow>[] = [];
   let rows: IterationRow[] = [];
   const trees: (readonly [number, Iterable<BaseEntry>])[] = [];
@@ -105,6 +108,7 @@ export async function project(
       const read = await readBase(blobs, base, `that event ${event.seq} starts on`);
       entries = read.entries;
       for (const record of read.records) records.push(baseRecordRow(base, read.recordsAt, record));
+      addAll(ticks, ticksIn(read.records));
     }
     sources.push(rows, rowsOfBase(entries));
     rows = [];
@@ -112,8 +116,9 @@ export async function project(
   }
   const iterations = sources.length === 0 ? rows : { [Symbol.iterator]: () => flatten([...sources, rows]) };
   const events = [...records, ...placed.map(eventRow)];
+  addAll(ticks, ticksIn(placed.map(({ event }) => event)));
   const remoteWork = remoteWorkIn(placed.map(({ event }) => event));
-  const batch: IndexBatch = { head, events, iterations, remoteWork, commits: commitsOf(placed) };
+  const batch: IndexBatch = { head, events, iterations, remoteWork, ticks, commits: commitsOf(placed) };
   await index.apply(tree === undefined ? batch : { ...batch, tree });
   for (const [seq, entries] of trees) await putBaseTrees(index, seq, entries);
   return head;
@@ -125,9 +130,13 @@ export async function projectAnchor({ index, blobs }: ProjectionTarget, anchor: 
   const { entries, records, recordsAt } = await readBase(blobs, base, `that the history starts on after event ${seq}`);
   const head = { seq, hash, offset: 0, frontier };
   const events = records.map((record) => baseRecordRow(base, recordsAt, record));
-  await index.apply({ head, events, iterations: rowsOfBase(entries) });
+  await index.apply({ head, events, iterations: rowsOfBase(entries), ticks: ticksIn(records) });
   await putBaseTrees(index, seq, entries);
   return head;
+}
+
+function ticksIn(sources: readonly TickSource[]): Tick[] {
+  return sources.flatMap((one) => tickOf(one) ?? []);
 }
 
 function commitsOf(placed: readonly PlacedEvent[]): CommitRow[] {

@@ -25,6 +25,8 @@ import {
   type IterationPage,
   type NameMatch,
   type SeqRange,
+  type TickRange,
+  type TickRow,
   type TreeRow,
 } from "../index-store.ts";
 import { type ClockJump, clockJumpsIn } from "../../core/values/clock-jumps.ts";
@@ -50,6 +52,8 @@ export interface MemoryIndexState {
   damagedSeq: number;
   privateBound: PrivateBound | undefined;
   remoteWork: Map<string, RemoteWorkRow>;
+  /** By the seqs of their first events. */
+  ticks: Map<number, TickRow>;
 }
 
 export function emptyMemoryIndex(): MemoryIndexState {
@@ -65,6 +69,7 @@ export function emptyMemoryIndex(): MemoryIndexState {
     damagedSeq: 0,
     privateBound: undefined,
     remoteWork: new Map(),
+    ticks: new Map(),
   };
 }
 
@@ -98,6 +103,10 @@ export class MemoryIndexStore implements IndexStore {
       else known.push(event);
     }
     for (const row of batch.remoteWork ?? []) noteRemoteWork(this.#state.remoteWork, row);
+    for (const { seq, recordId, ...tick } of batch.ticks ?? []) {
+      const first = recordId === undefined ? seq : (this.#state.records.get(recordId)?.[0]?.seq ?? seq);
+      this.#state.ticks.set(first, { ...tick, first, last: seq });
+    }
     addAll(this.#state.commits, batch.commits ?? []);
     this.#state.head = batch.head;
     if (batch.tree !== undefined) await this.putTreeHashes(batch.head.seq, batch.tree);
@@ -208,6 +217,12 @@ export class MemoryIndexStore implements IndexStore {
     const meant =
       naming === undefined ? rows : rows.filter(({ session, action }) => session === naming || action === naming);
     return meant.sort((a, b) => a.lastSeq - b.lastSeq || a.firstSeq - b.firstSeq);
+  }
+
+  async ticks({ after, upTo, limit, descending = false }: TickRange): Promise<readonly TickRow[]> {
+    const meant = [...this.#state.ticks.values()].filter(({ last }) => last > after && last <= upTo);
+    const ordered = meant.sort((a, b) => (descending ? b.last - a.last : a.last - b.last));
+    return ordered.slice(0, limit);
   }
 
   async treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined> {

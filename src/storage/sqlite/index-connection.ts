@@ -13,6 +13,7 @@ import { prepareIndex } from "./index-schema.ts";
 import { IterationTable } from "./iteration-table.ts";
 import { KnownRecords } from "./known-records.ts";
 import { fromSqlite } from "./sqlite-error.ts";
+import { TickTable } from "./tick-table.ts";
 
 const REMOTE_WORK_COLUMNS = "replica, session, turn, action, actor, first_seq, last_seq, first_ts, last_ts, events";
 
@@ -31,6 +32,7 @@ export class IndexConnection {
   readonly iterations: IterationTable;
   readonly events: EventTable;
   readonly remoteWork: RemoteWorkTable;
+  readonly ticks: TickTable;
 
   /**
    * Opens the index at this path, which may be `TEMPORARY`. Makes a missing file (0600), with empty tables. Throws
@@ -54,6 +56,7 @@ export class IndexConnection {
     this.iterations = new IterationTable(this.sql, this.folders);
     this.events = new EventTable(this.sql);
     this.remoteWork = new RemoteWorkTable(this.sql);
+    this.ticks = new TickTable(this.sql);
   }
 
   /** Returns a connection to a temporary database with the file's present content. */

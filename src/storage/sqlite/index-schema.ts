@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
 /** The version of the tables, in `user_version`. An index of another version is emptied, and rebuilt from the log. */
-const FORMAT = 10;
+const FORMAT = 11;
 
 /**
  * The tables:
@@ -18,6 +18,8 @@ const FORMAT = 10;
  * - `iterations`: names are bytes, so that their order is path order. `kind`: 0 is a deletion, 1 a file, 2 a symlink, 3
  *   a folder, 4 a protected file. `mtime_ns`: the nanoseconds after `mtime`, which is in milliseconds.
  * - `tree`: the Merkle hash of a folder as of a seq; NULL if the folder was removed.
+ * - `ticks`: one row for each piece of work (`TickRow`), by the seq of its last event. `kind` and `outcome` are places in
+ *   `TICK_KINDS` and `TICK_OUTCOMES`; `actor`, `session` and `turn` are rows of `tick_words`, whose words are bytes.
  * - `private_bound`: at most one row (`PrivateBound`).
  */
 const TABLES = `
@@ -47,6 +49,11 @@ const TABLES = `
     events INTEGER NOT NULL, PRIMARY KEY (replica, session, turn, action)) WITHOUT ROWID;
   CREATE TABLE tree (
     folder INTEGER NOT NULL, seq INTEGER NOT NULL, hash BLOB, PRIMARY KEY (folder, seq)) WITHOUT ROWID;
+  CREATE TABLE tick_words (id INTEGER PRIMARY KEY, word BLOB NOT NULL UNIQUE);
+  CREATE TABLE ticks (
+    last INTEGER PRIMARY KEY, first INTEGER NOT NULL UNIQUE, kind INTEGER NOT NULL, outcome INTEGER NOT NULL,
+    started INTEGER NOT NULL, ended INTEGER NOT NULL, actor INTEGER NOT NULL, session INTEGER NOT NULL,
+    turn INTEGER NOT NULL, changed INTEGER NOT NULL);
   CREATE TABLE private_bound (seq INTEGER NOT NULL, bytes INTEGER NOT NULL);
 `;
 

@@ -19,6 +19,8 @@ import {
   type IterationRow,
   type PrivateBound,
   type SeqRange,
+  type TickRange,
+  type TickRow,
   type TreeRow,
 } from "../index-store.ts";
 import { discardSqliteFiles } from "./discard-sqlite-files.ts";
@@ -126,6 +128,7 @@ export class SqliteIndexStore implements IndexStore {
       this.#on.events.addAll(batch.events);
       this.#on.iterations.addAll(batch.iterations);
       for (const row of batch.remoteWork ?? []) this.#on.remoteWork.add(row);
+      this.#on.ticks.addAll(batch.ticks ?? []);
       for (const { last, first, isRooted } of batch.commits ?? []) {
         this.#on.sql.run("INSERT INTO commits VALUES (?, ?, ?)", last, first, isRooted ? 1 : 0);
       }
@@ -240,6 +243,10 @@ export class SqliteIndexStore implements IndexStore {
     return this.#read(() =>
       which === undefined ? this.#on.remoteWork.all() : this.#on.remoteWork.naming(Buffer.from(which.naming)),
     );
+  }
+
+  async ticks(range: TickRange): Promise<readonly TickRow[]> {
+    return this.#read(() => this.#on.ticks.range(range));
   }
 
   async treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined> {
@@ -379,6 +386,7 @@ export class SqliteIndexStore implements IndexStore {
 
   #forget(): void {
     this.#on.folders.forget();
+    this.#on.ticks.forget();
     this.#forgetRows();
     this.#ownSeq = -1;
   }

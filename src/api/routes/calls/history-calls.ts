@@ -1,5 +1,6 @@
 import type { ChangesOptions, RollbackOptions, Selection } from "../../action-api.ts";
 import type { RecentOptions } from "../../recent-api.ts";
+import type { TicksOptions } from "../../tick-api.ts";
 import type {
   DiffOptions,
   FindOptions,
@@ -186,6 +187,14 @@ export const recent = defineCall({
     query: { limit, ...options },
     detailFields: ["renames", "unrecorded"],
   }),
+});
+
+export const ticks = defineCall({
+  operation: "ticks",
+  method: "GET",
+  path: `${WORKSPACE}/ticks`,
+  reply: { json: "TicksShape" },
+  ask: ({ after, before, limit, reverse }: TicksOptions = {}) => ({ query: { after, before, limit, reverse } }),
 });
 
 export const changes = defineCall({

@@ -325,6 +325,21 @@ const recent = workspaceRoute(calls.recent, {
   answer: (on, { query: { limit, ...options } }) => on.recent(limit, withoutUndefined(options)),
 });
 
+const ticks = workspaceRoute(calls.ticks, {
+  tag,
+  role: "reader",
+  summary: "All work of the history in columns, for drawing it over time",
+  description:
+    "Row n of all columns is one tick. A reader continues with `after`, and replaces what it has with the same first event.",
+  query: z.strictObject({
+    after: count("only work whose last event is after this event").optional(),
+    before: count("only work whose last event is before this event", { least: 1 }).optional(),
+    limit: count("the maximum number of ticks (default 5000)", { least: 1, most: 20_000 }).optional(),
+    reverse: flag("the newest ticks of the range, and not the oldest ones").optional(),
+  }),
+  answer: (on, { query }) => on.ticks(withoutUndefined(query)),
+});
+
 const changes = workspaceRoute(calls.changes, {
   tag: "undo",
   role: "reader",
@@ -360,6 +375,7 @@ export const HISTORY_ROWS: readonly WorkspaceRoute[] = [
   rollback,
   operations,
   recent,
+  ticks,
   changes,
 ];
 

@@ -1,0 +1,163 @@
+import type { LogEvent, RecordBody } from "../values/event.ts";
+
+/**
+ * What a tick is:
+ * - `tool`, `command`: an action of an agent. A tool declares its paths; a command may change any path.
+ * - `run`: a command that Chronicle ran.
+ * - `edit`: changes that belong to no action and to no operation.
+ * - `write`, `restore`, `undo`, `redo`, `resolve`: an operation.
+ * - `sync`: changes that came from another copy of the workspace.
+ * - `snapshot`: a snapshot, the baseline included.
+ * - `conflict`: a conflict between a folder and its origin.
+ */
+export const TICK_KINDS = [
+  ...(["tool", "command", "run", "edit", "write", "restore", "undo", "redo", "resolve", "sync"] as const),
+  ...(["snapshot", "conflict"] as const),
+] as const;
+
+export type TickKind = (typeof TICK_KINDS)[number];
+
+/** How the work of a tick ended. `conflict`: an undo that did not merge with later work. */
+export const TICK_OUTCOMES = ["done", "open", "failed", "denied", "abandoned", "conflict"] as const;
+
+export type TickOutcome = (typeof TICK_OUTCOMES)[number];
+
+/** One piece of work, for drawing all work of a history over time. */
+export interface Tick {
+  /** The event that says this about the work. */
+  readonly seq: number;
+  /**
+   * The record of the work. A later tick of the same record replaces this one. `undefined` for the change of a file,
+   * which is a piece of work of its own.
+   */
+  readonly recordId: string | undefined;
+  readonly kind: TickKind;
+  readonly outcome: TickOutcome;
+  /** In epoch milliseconds. Equal to `started` if the work took no time that is known. */
+  readonly started: number;
+  readonly ended: number;
+  readonly actor: string;
+  /** The session and its turn; `""` if there is none. */
+  readonly session: string;
+  readonly turn: string;
+  /** The number of changed paths; 0 while it is not known. */
+  readonly changed: number;
+}
+
+/** The part of an event from which a tick is made. A record that is left in a base has no more than this. */
+export type TickSource = Pick<LogEvent, "seq" | "ts" | "op" | "recordId" | "record">;
+
+/** Returns the tick of an event; `undefined` for an event that is no work, or only a part of some work. */
+export function tickOf(event: TickSource): Tick | undefined {
+  if (event.op !== "upsert") return undefined;
+  const { recordId } = event;
+  const kind = recordId.slice(0, recordId.indexOf(":"));
+  if (kind.startsWith("file")) return tickOfFile(event);
+  const made = MAKERS[kind]?.(event);
+  return made === undefined ? undefined : { ...plain(event), recordId, ...made };
+}
+
+type Made = Partial<Tick> & Pick<Tick, "kind">;
+
+const MAKERS: Readonly<Record<string, ((event: TickSource) => Made | undefined) | undefined>> = {
+  action: tickOfAction,
+  session: tickOfRun,
+  intent: tickOfIntent,
+  snapshot: tickOfSnapshot,
+  conflict: tickOfConflict,
+};
+
+function plain({ seq, ts, record }: TickSource): Omit<Tick, "kind"> {
+  const time = timeOf(ts, 0);
+  return {
+    ...{ seq, recordId: undefined, outcome: "done", started: time, ended: time },
+    ...{ actor: textOf(record, "actor"), session: textOf(record, "session"), turn: textOf(record, "turn") },
+    changed: countOf(record, "changed"),
+  };
+}
+
+/** The causes of changes that belong to the tick of an action or of an operation, or that are no work. */
+const OF_OTHERS: ReadonlySet<unknown> = new Set([
+  ...(["baseline", "action", "write", "restore", "undo", "redo", "resolve", "erase"] as const),
+]);
+
+function tickOfFile(event: TickSource): Tick | undefined {
+  const { record } = event;
+  const cause = record["cause"];
+  if (OF_OTHERS.has(cause) || record["action"] !== undefined || record["intent"] !== undefined) return undefined;
+  const isSync = cause === "replica" || cause === "merge";
+  return { ...plain(event), kind: isSync ? "sync" : "edit", changed: 1 };
+}
+
+function tickOfAction({ ts, record }: TickSource): Made {
+  const state = textOf(record, "state");
+  return {
+    kind: record["scope"] === "workspace" ? "command" : "tool",
+    outcome: TICK_OUTCOMES.find((one) => one === state) ?? "done",
+    ...timesOf(record, ts),
+  };
+}
+
+function tickOfRun({ ts, recordId, record }: TickSource): Made | undefined {
+  if (record["kind"] !== "run") return undefined;
+  const isFailed = (record["exit_code"] ?? 0) !== 0 || (record["signal"] ?? null) !== null;
+  const state = record["state"];
+  return {
+    kind: "run",
+    outcome: state === "running" ? "open" : state === "abandoned" ? "abandoned" : isFailed ? "failed" : "done",
+    session: recordId.slice("session:".length),
+    ...timesOf(record, ts),
+  };
+}
+
+const OPERATIONS = ["write", "restore", "undo", "redo", "resolve"] as const;
+
+/** An operation is work once it has ended. The changes of a sync are work of their own. */
+function tickOfIntent({ ts, record }: TickSource): Made | undefined {
+  const kind = OPERATIONS.find((one) => one === record["kind"]);
+  if (kind === undefined || record["state"] !== "done") return undefined;
+  const time = timeOf(ts, 0);
+  return {
+    kind,
+    outcome: record["met"] === undefined ? "done" : "conflict",
+    started: timeOf(record["started"], time),
+    ended: time,
+    changed: Math.max(0, countOf(record, "paths") - countOf(record, "skipped")),
+  };
+}
+
+/** A snapshot that a session made is part of the session. */
+function tickOfSnapshot({ record }: TickSource): Made | undefined {
+  return record["session"] === undefined ? { kind: "snapshot" } : undefined;
+}
+
+/** The conflicts of an undo are told by the tick of the undo. */
+function tickOfConflict({ ts, record }: TickSource): Made | undefined {
+  if (typeof record["origin"] !== "string") return undefined;
+  const met = timeOf(record["met"], timeOf(ts, 0));
+  return {
+    ...{ kind: "conflict", outcome: record["state"] === "open" ? "conflict" : "done" },
+    ...{ actor: record["origin"], changed: 1, started: met, ended: met },
+  };
+}
+
+function timesOf(record: RecordBody, ts: string): Pick<Tick, "started" | "ended"> {
+  const time = timeOf(ts, 0);
+  const started = timeOf(record["started"], time);
+  return { started, ended: Math.max(started, timeOf(record["ended"], time)) };
+}
+
+function textOf(record: RecordBody, name: string): string {
+  const value = record[name];
+  return typeof value === "string" ? value : "";
+}
+
+function countOf(record: RecordBody, name: string): number {
+  const value = record[name];
+  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0;
+}
+
+function timeOf(value: unknown, otherwise: number): number {
+  const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
+  return Number.isFinite(time) ? time : otherwise;
+}

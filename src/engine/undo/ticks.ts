@@ -1,0 +1,96 @@
+import type { TickActor, TicksOptions, TicksShape } from "../../api/tick-api.ts";
+import { TICK_KINDS, TICK_OUTCOMES } from "../../core/records/tick.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { TickRow } from "../../storage/index-store.ts";
+import type { Context } from "../log/context.ts";
+import { whoOf } from "./recent-line.ts";
+
+const DEFAULT_LIMIT = 5_000;
+export const MOST_TICKS = 20_000;
+
+/** Returns work of the history in columns (`TicksShape`). Reads only rows of the index, and no event. */
+export async function ticksOf(
+  { index }: Pick<Context, "index">,
+  { after = 0, before, limit = DEFAULT_LIMIT, reverse = false }: TicksOptions = {},
+): Promise<TicksShape> {
+  checkLimit(limit);
+  const { seq: head } = await index.head();
+  const upTo = Math.min(head, before === undefined ? head : before - 1);
+  const found = await index.ticks({ after, upTo, limit: limit + 1, descending: reverse });
+  const rows = found.slice(0, limit);
+  return { ...columnsOf(gathered(reverse ? rows.reverse() : rows)), head, more: found.length > limit };
+}
+
+function checkLimit(limit: number): void {
+  if (Number.isSafeInteger(limit) && limit >= 1 && limit <= MOST_TICKS) return;
+  throw new ChronicleError("USAGE", `the limit must be a whole number from 1 to ${MOST_TICKS}`);
+}
+
+/** Joins neighbours that are changes of files which one capture recorded, because they are one piece of work. */
+function gathered(rows: readonly TickRow[]): TickRow[] {
+  const joined: TickRow[] = [];
+  for (const row of rows) {
+    const before = joined.at(-1);
+    if (before !== undefined && isSameCapture(before, row))
+      joined[joined.length - 1] = { ...before, last: row.last, changed: before.changed + row.changed };
+    else joined.push(row);
+  }
+  return joined;
+}
+
+function isSameCapture(a: TickRow, b: TickRow): boolean {
+  const isOfFiles = (a.kind === "edit" || a.kind === "sync") && a.kind === b.kind && b.first === a.last + 1;
+  return isOfFiles && a.ended === b.ended && a.actor === b.actor && a.session === b.session && a.turn === b.turn;
+}
+
+function columnsOf(rows: readonly TickRow[]): Omit<TicksShape, "head" | "more"> {
+  const [actors, sessions, turns] = [new Words(), new Words(), new Words()];
+  const who = new Map<number, TickActor>();
+  const shape = emptyColumns();
+  let [lastBefore, endedBefore] = [0, 0];
+  for (const row of rows) {
+    shape.last.push(row.last - lastBefore);
+    shape.events.push(row.last - row.first);
+    shape.ended.push(row.ended - endedBefore);
+    shape.took.push(row.ended - row.started);
+    [lastBefore, endedBefore] = [row.last, row.ended];
+    shape.kind.push(TICK_KINDS.indexOf(row.kind));
+    shape.outcome.push(TICK_OUTCOMES.indexOf(row.outcome));
+    const actor = actors.placeOf(`${laneOf(row)} ${row.actor}`);
+    if (!who.has(actor)) who.set(actor, { actor: row.actor, who: laneOf(row) });
+    shape.actor.push(actor);
+    shape.session.push(row.session === "" ? -1 : sessions.placeOf(row.session));
+    shape.turn.push(row.turn === "" ? -1 : turns.placeOf(row.turn));
+    shape.changed.push(row.changed);
+  }
+  return { ...shape, actors: [...who.values()], sessions: sessions.all, turns: turns.all };
+}
+
+function emptyColumns(): Omit<TicksShape, "head" | "more" | "actors" | "sessions" | "turns"> {
+  return {
+    ...{ kinds: [...TICK_KINDS], outcomes: [...TICK_OUTCOMES] },
+    ...{ last: [], events: [], ended: [], took: [], kind: [], outcome: [], actor: [], session: [], turn: [] },
+    changed: [],
+  };
+}
+
+function laneOf({ kind, actor }: TickRow): TickActor["who"] {
+  if (kind === "run") return "command";
+  if (kind === "sync" || kind === "conflict") return "replica";
+  const who = whoOf(actor);
+  return who === "person" || who === "unknown" ? who : "agent";
+}
+
+/** A list of words without repetition, each with its place. */
+class Words {
+  readonly all: string[] = [];
+  readonly #places = new Map<string, number>();
+
+  placeOf(word: string): number {
+    const known = this.#places.get(word);
+    if (known !== undefined) return known;
+    this.#places.set(word, this.all.length);
+    this.all.push(word);
+    return this.all.length - 1;
+  }
+}
