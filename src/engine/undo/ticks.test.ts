@@ -51,7 +51,7 @@ it("each piece of work is one tick: actions, edits, snapshots, operations and ru
   await workspace.snapshot({ name: "here" });
   await workspace.undo();
   await workspace.putFile("d", Buffer.from("1"));
-  await workspace.run({ command: ["false"], actor: "make" });
+  await workspace.run({ command: ["false"] });
   const all = [
     "snapshot done person 0",
     "tool done agent t1 1",
@@ -72,7 +72,8 @@ it("each piece of work is one tick: actions, edits, snapshots, operations and ru
 it("a history is read in pieces, in either direction, and a piece never has an event twice", async () => {
   await using project = new Project();
   const workspace = await project.init();
-  for (const path of ["a", "b", "c", "d", "e"]) await act(workspace, "write_file", [path], () => project.write(path, "1"));
+  for (const path of ["a", "b", "c", "d", "e"])
+    await act(workspace, "write_file", [path], () => project.write(path, "1"));
   const whole = await ticks(workspace);
   expect(whole).toHaveLength(6);
   const forward: string[] = [];

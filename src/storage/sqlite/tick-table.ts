@@ -55,7 +55,8 @@ export class TickTable {
     if (known !== undefined) return known;
     const bytes = Buffer.from(word);
     const row = this.#sql.first("SELECT id FROM tick_words WHERE word = ?", bytes);
-    const id = row === undefined ? this.#sql.insert("INSERT INTO tick_words (word) VALUES (?)", bytes) : numberAt(row, 0);
+    const id =
+      row === undefined ? this.#sql.insert("INSERT INTO tick_words (word) VALUES (?)", bytes) : numberAt(row, 0);
     if (this.#ids.size >= MOST_WORDS) this.#ids.clear();
     this.#ids.set(word, id);
     return id;

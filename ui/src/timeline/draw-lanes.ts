@@ -1,19 +1,28 @@
-import type { RecentItem } from "../../../src/api/recent-api.ts";
 import { clockTime } from "../parts/time.tsx";
+import { drawTicks, drawTurns, type Strip, type Undone } from "./draw-ticks.ts";
 import { type Lane, type Mark } from "./lane-model.ts";
+import type { TickStore } from "./tick-store.ts";
 import { positionOf, type Span, ticksOf } from "./time-scale.ts";
 
 export const AXIS_PX = 24;
-export const LANE_PX = 30;
+export const LANE_PX = 32;
 /** The width of the column with the names of the lanes. */
 export const NAMES_PX = 116;
 
 export interface Picture {
   readonly lanes: readonly Lane[];
+  readonly ticks: TickStore | undefined;
+  readonly undone: Undone;
   readonly span: Span;
-  readonly selected: RecentItem | undefined;
-  readonly hovered: RecentItem | undefined;
+  /** The selected work, and the work under the pointer. */
+  readonly meant: readonly Spot[];
   readonly playhead: number | undefined;
+}
+
+/** A place in a lane. */
+export interface Spot {
+  readonly lane: string;
+  readonly time: number;
 }
 
 export interface Paper {
@@ -25,7 +34,7 @@ export interface Paper {
   readonly colour: (name: string) => string;
 }
 
-/** Draws all lanes. Marks that would lie on each other within a pixel are drawn once. */
+/** Draws all lanes. */
 export function drawLanes(paper: Paper, picture: Picture): void {
   const { context, width, height } = paper;
   context.clearRect(0, 0, width, height);
@@ -55,33 +64,29 @@ function drawAxis(paper: Paper, span: Span): void {
   }
 }
 
-function drawLane(
-  paper: Paper,
-  { span, selected, hovered }: Picture,
-  { lane, y }: { readonly lane: Lane; readonly y: number },
-): void {
+function drawLane(paper: Paper, picture: Picture, { lane, y }: { readonly lane: Lane; readonly y: number }): void {
   const { context, width, colour } = paper;
+  const { span, ticks } = picture;
   const middle = y + LANE_PX / 2;
   const hue = colour(`--hue-${lane.hue}`);
+  const strip: Strip = { context, colour, left: NAMES_PX, right: width, middle, span };
   context.save();
   context.beginPath();
   context.rect(NAMES_PX, y, width - NAMES_PX, LANE_PX);
   context.clip();
   context.fillStyle = hue;
-  context.globalAlpha = 0.16;
-  for (const { from, to } of lane.bars) {
-    const x = xOf(paper, span, from);
-    context.fillRect(x, middle - 8, Math.max(3, xOf(paper, span, to) - x), 16);
+  context.globalAlpha = 0.13;
+  drawBars(strip, lane);
+  if (ticks !== undefined && lane.ticks !== undefined) {
+    context.globalAlpha = 0.2;
+    drawTurns(strip, ticks, lane.ticks);
+    // What the filters have left stands out before all other work.
+    context.globalAlpha = lane.marks.length > 0 ? 0.25 : 1;
+    drawTicks(strip, ticks, lane.ticks, picture.undone);
   }
   context.globalAlpha = 1;
-  let last = Number.NEGATIVE_INFINITY;
-  for (const mark of lane.marks) {
-    const x = xOf(paper, span, mark.time);
-    const isMeant = mark.item === selected || mark.item === hovered;
-    if (x < NAMES_PX - 6 || x > width + 6 || (Math.abs(x - last) < 1 && !isMeant)) continue;
-    last = x;
-    drawMark(paper, mark, { x, middle, hue, isMeant });
-  }
+  drawMarks(paper, picture, { lane, middle, hue });
+  for (const spot of picture.meant) if (spot.lane === lane.key) drawRing(paper, xOf(paper, span, spot.time), middle);
   context.restore();
   context.fillStyle = colour("--text");
   context.fillText(fitted(context, lane.name, NAMES_PX - 26), 18, middle);
@@ -91,14 +96,50 @@ function drawLane(
   context.fill();
 }
 
+/** Draws the sessions. Those that are nearer to each other than a pixel are one bar. */
+function drawBars({ context, span, left, right, middle }: Strip, { bars }: Lane): void {
+  const width = right - left;
+  let [start, end] = [Number.NaN, Number.NEGATIVE_INFINITY];
+  const flush = (): void => {
+    if (end > start) context.fillRect(start, middle - 8, end - start, 16);
+  };
+  for (const { from, to } of bars) {
+    const x = left + positionOf(span, from, width);
+    const until = Math.max(x + 3, left + positionOf(span, to, width));
+    if (x >= start && x <= end + 1) {
+      end = Math.max(end, until);
+      continue;
+    }
+    flush();
+    [start, end] = [x, until];
+  }
+  flush();
+}
+
+interface MarkPlace {
+  readonly lane: Lane;
+  readonly middle: number;
+  readonly hue: string;
+}
+
+/** Draws the lines of the list. Marks that would lie on each other within a pixel are drawn once. */
+function drawMarks(paper: Paper, { span }: Picture, { lane, middle, hue }: MarkPlace): void {
+  let last = Number.NEGATIVE_INFINITY;
+  for (const mark of lane.marks) {
+    const x = xOf(paper, span, mark.time);
+    if (x < NAMES_PX - 6 || x > paper.width + 6 || Math.abs(x - last) < 1) continue;
+    last = x;
+    drawMark(paper, mark, { x, middle, hue });
+  }
+}
+
 interface Place {
   readonly x: number;
   readonly middle: number;
   readonly hue: string;
-  readonly isMeant: boolean;
 }
 
-function drawMark({ context, colour }: Paper, { item, shape }: Mark, { x, middle, hue, isMeant }: Place): void {
+function drawMark({ context, colour }: Paper, { item, shape }: Mark, { x, middle, hue }: Place): void {
   const isUndone = item.undone === true;
   context.fillStyle = hue;
   context.strokeStyle = hue;
@@ -118,7 +159,9 @@ function drawMark({ context, colour }: Paper, { item, shape }: Mark, { x, middle
     context.fill();
     context.stroke();
   } else context.fill();
-  if (!isMeant) return;
+}
+
+function drawRing({ context, colour }: Paper, x: number, middle: number): void {
   context.strokeStyle = colour("--accent");
   context.lineWidth = 2;
   context.beginPath();

@@ -1,7 +1,9 @@
 import { expect, it } from "vitest";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
 import type { SessionShape } from "../../../src/api/shapes.ts";
-import { lanesOf } from "./lane-model.ts";
+import { type Lane, lanesOf as lanesOfSources, undoneWork } from "./lane-model.ts";
+import { TickStore } from "./tick-store.ts";
+import { piece } from "./tick-piece.ts";
 
 const item = (more: Partial<RecentItem>): RecentItem => ({
   ...{ kind: "turn", id: "t1", short_id: "t1", timestamp: "2026-01-05T10:00:00Z", from_seq: 4, to_seq: 9 },
@@ -10,6 +12,10 @@ const item = (more: Partial<RecentItem>): RecentItem => ({
 });
 const session = (id: string, actor: string, ended: string | null) =>
   ({ session_id: id, actor, started: "2026-01-05T09:00:00Z", ended }) as SessionShape;
+/** The lanes before the ticks are read. */
+function lanesOf(items: readonly RecentItem[], sessions: readonly SessionShape[], now: number): Lane[] {
+  return lanesOfSources({ items, sessions, now, ticks: undefined, isFiltered: false });
+}
 const NOW = Date.parse("2026-01-05T12:00:00Z");
 
 it("each actor has a lane, whoever was at work last first; commands share one", () => {
@@ -52,4 +58,29 @@ it("the form of a mark says what the work is", () => {
     NOW,
   );
   expect(lane?.marks.map(({ shape }) => shape)).toEqual(["work", "back", "edit", "point"]);
+});
+
+it("once the ticks are read, the lanes are theirs, and the lines are marks only if they are filtered", () => {
+  const ticks = new TickStore();
+  ticks.add(
+    piece([
+      { last: 9, session: "s1", turn: "t1" },
+      { last: 12, actor: "mina", who: "person", kind: "edit" },
+    ]),
+  );
+  const sources = { items: [item({ session: "s1", undone: true })], sessions: [], ticks, now: NOW };
+  const shown = (isFiltered: boolean): unknown =>
+    lanesOfSources({ ...sources, isFiltered }).map((one) => [one.name, one.ticks?.rows.length, one.marks.length]);
+  expect(shown(false)).toEqual([
+    ["mina", 1, 0],
+    ["claude", 1, 0],
+  ]);
+  expect(shown(true)).toEqual([
+    ["mina", 1, 0],
+    ["claude", 1, 1],
+  ]);
+  expect(undoneWork(sources.items, ticks)).toEqual({
+    turns: new Set([ticks.turnNumber("s1", "t1")]),
+    events: new Set(),
+  });
 });

@@ -1,6 +1,8 @@
 import type { RecentItem } from "../../../src/api/recent-api.ts";
 import type { SessionShape } from "../../../src/api/shapes.ts";
 import { actorName, hueOf } from "../parts/actor.tsx";
+import type { Undone } from "./draw-ticks.ts";
+import { laneKey, type TickLane, type TickStore } from "./tick-store.ts";
 
 /** One row of the timeline: an actor, with its sessions and its work. */
 export interface Lane {
@@ -8,11 +10,20 @@ export interface Lane {
   readonly name: string;
   readonly hue: number;
   /** The sessions and runs, from their start to their end. */
-  readonly bars: readonly { readonly from: number; readonly to: number; readonly isOpen: boolean }[];
+  readonly bars: readonly Bar[];
+  /** All work of the actor; `undefined` until the ticks are read. */
+  readonly ticks: TickLane | undefined;
+  /** The lines of the list: those that the filters have left, or until the ticks are read. */
   readonly marks: readonly Mark[];
 }
 
-/** One piece of work, at the time at which it ended. */
+interface Bar {
+  readonly from: number;
+  readonly to: number;
+  readonly isOpen: boolean;
+}
+
+/** One line of the list, at the time at which its work ended. */
 export interface Mark {
   readonly time: number;
   readonly item: RecentItem;
@@ -29,28 +40,48 @@ const SHAPES: Partial<Record<RecentItem["kind"], Mark["shape"]>> = {
   baseline: "point",
 };
 
-/** Returns a lane for each actor. Whoever was at work last comes first. */
-export function lanesOf(items: readonly RecentItem[], sessions: readonly SessionShape[], now: number): Lane[] {
-  const byActor = Map.groupBy(items, laneKey);
-  const known = new Map(items.map((item) => [item.session ?? item.id, laneKey(item)]));
-  const bars = Map.groupBy(sessions, ({ session_id: id, actor }) => known.get(id) ?? actor);
-  return [...byActor].flatMap(([key, own]) => {
-    const [newest] = own;
-    if (newest === undefined) return [];
-    return {
-      key,
-      name: newest.who === "command" ? "commands" : actorName(newest.actor, newest.who),
-      hue: hueOf(key),
-      bars: (bars.get(key) ?? []).map(({ started, ended }) => ({
-        from: Date.parse(started),
-        to: ended === null ? now : Date.parse(ended),
-        isOpen: ended === null,
-      })),
-      marks: own.map((item) => ({ time: Date.parse(item.timestamp), item, shape: SHAPES[item.kind] ?? "work" })),
-    };
-  });
+/** What the lanes are made of. */
+export interface LaneSources {
+  readonly items: readonly RecentItem[];
+  readonly sessions: readonly SessionShape[];
+  readonly ticks: TickStore | undefined;
+  /** True if the items are only a part of the work, which is then drawn above the ticks. */
+  readonly isFiltered: boolean;
+  readonly now: number;
 }
 
-function laneKey({ who, actor }: RecentItem): string {
-  return who === "command" ? "command" : actor;
+/** Returns a lane for each actor. Whoever was at work last comes first. */
+export function lanesOf({ items, sessions, ticks, isFiltered, now }: LaneSources): Lane[] {
+  const byActor = Map.groupBy(items, laneKey);
+  const known = new Map(items.map((item) => [item.session ?? item.id, laneKey(item)]));
+  const bars = Map.groupBy(sessions, ({ session_id: id, actor }) => ticks?.laneOfSession(id) ?? known.get(id) ?? actor);
+  const lane = (key: string, who: RecentItem["who"], actor: string, own: TickLane | undefined): Lane => ({
+    ...{ key, hue: hueOf(key), name: who === "command" ? "commands" : actorName(actor, who) },
+    bars: (bars.get(key) ?? []).map((one) => barOf(one, now)),
+    ticks: own,
+    marks: own === undefined || isFiltered ? marksOf(byActor.get(key) ?? []) : [],
+  });
+  if (ticks !== undefined && ticks.size > 0)
+    return ticks.lanes().map((own) => lane(own.key, own.actor.who, own.actor.actor, own));
+  return [...byActor].flatMap(([key, [newest]]) =>
+    newest === undefined ? [] : lane(key, newest.who, newest.actor, undefined),
+  );
+}
+
+function barOf({ started, ended }: SessionShape, now: number): Bar {
+  return { from: Date.parse(started), to: ended === null ? now : Date.parse(ended), isOpen: ended === null };
+}
+
+function marksOf(items: readonly RecentItem[]): Mark[] {
+  return items.map((item) => ({ time: Date.parse(item.timestamp), item, shape: SHAPES[item.kind] ?? "work" }));
+}
+
+/** Returns which work is drawn hollow. Of work that is older than the lines of the list, it is not known. */
+export function undoneWork(items: readonly RecentItem[], ticks: TickStore | undefined): Undone {
+  const undone = items.filter((item) => item.undone === true);
+  const turns = undone.filter(({ kind }) => kind === "turn");
+  return {
+    turns: new Set(turns.map(({ session = "", id }) => ticks?.turnNumber(session, id) ?? -1).filter((one) => one >= 0)),
+    events: new Set(undone.filter(({ kind }) => kind !== "turn").map((one) => one.to_seq)),
+  };
 }

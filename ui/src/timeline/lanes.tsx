@@ -1,70 +1,85 @@
 import { Maximize2, ZoomIn, ZoomOut } from "lucide-react";
-import { type PointerEvent, useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
 import type { SessionShape } from "../../../src/api/shapes.ts";
-import { clockTime, useNow } from "../parts/time.tsx";
+import { useNow } from "../parts/time.tsx";
 import { visible } from "../parts/words.ts";
 import { useKeys } from "../shell/use-keys.ts";
-import { AXIS_PX, drawLanes, LANE_PX, NAMES_PX } from "./draw-lanes.ts";
-import { type Lane, lanesOf, type Mark } from "./lane-model.ts";
+import { AXIS_PX, drawLanes, LANE_PX, NAMES_PX, type Spot } from "./draw-lanes.ts";
+import { type Hit, hitAt } from "./hit.ts";
+import { HitTip } from "./hit-tip.tsx";
+import { lanesOf, undoneWork } from "./lane-model.ts";
+import { Legend } from "./legend.tsx";
+import { laneKey, type TickAt } from "./tick-store.ts";
 import type { Playhead } from "./use-playhead.ts";
 import { moved, positionOf, type Span, timeAt, wholeSpan, zoomed } from "./time-scale.ts";
 import { useCanvas } from "./use-canvas.ts";
+import { useDrag, useWheel } from "./use-pointer.ts";
+import type { Ticks } from "./use-ticks.ts";
 
 interface LanesProps {
+  readonly workspace: string;
   readonly items: readonly RecentItem[];
+  /** All work; `undefined` until it is read. */
+  readonly ticks: Ticks | undefined;
   readonly sessions: readonly SessionShape[];
   readonly selected: RecentItem | undefined;
+  /** True if the items are only those that the filters have left. */
+  readonly isFiltered: boolean;
   readonly playhead: Playhead;
   readonly onSelect: (item: RecentItem | undefined) => void;
-  /** Called when time is shown that is before the oldest loaded work. */
+  readonly onTick: (tick: TickAt) => void;
+  /** Called when time is shown that is before the oldest loaded line. */
   readonly onOldest: () => void;
 }
 
 /** The number of lanes that are drawn; the others are in the list only. */
 const MOST_LANES = 12;
-/** How near the pointer must be to a mark, in pixels. */
+/** How near the pointer must be to the playhead, in pixels. */
 const NEAR_PX = 9;
 
 /** Who was at work when: a lane for each actor, time across. The list below has the same for keyboards and readers. */
-export function Lanes({ items, sessions, selected, playhead, onSelect, onOldest }: LanesProps) {
-  const [span, setSpan] = useState<Span>();
-  const [hovered, setHovered] = useState<Mark>();
-  const now = useNow();
-  const lanes = useMemo(() => lanesOf(items, sessions, now).slice(0, MOST_LANES), [items, sessions, now]);
-  const whole = useMemo(() => wholeSpan(lanes.flatMap(({ marks }) => marks.map(({ time }) => time))), [lanes]);
-  const shown = span ?? whole;
+export function Lanes(props: LanesProps) {
+  const { items, ticks, selected, isFiltered, playhead, onSelect, onTick, onOldest } = props;
+  const [chosen, setSpan] = useState<Span>();
+  const [hovered, setHovered] = useState<Hit>();
+  const { lanes, undone, newest, whole } = useLanes(props);
+  const store = ticks?.store;
+  const span = chosen ?? newest;
   const height = AXIS_PX + Math.max(1, lanes.length) * LANE_PX + 6;
-  const playheadTime = playhead.item === undefined ? undefined : Date.parse(playhead.item.timestamp);
+  const { time: playheadTime } = playhead;
   const { ref, width } = useCanvas(height, (paper) =>
-    drawLanes(paper, { lanes, span: shown, selected, hovered: hovered?.item, playhead: playheadTime }),
+    drawLanes(paper, {
+      ...{ lanes, ticks: store, undone, span, playhead: playheadTime },
+      meant: [spotOfItem(selected), hovered].filter((one) => one !== undefined),
+    }),
   );
-  const zoom = (factor: number, share?: number): void => setSpan(zoomed(shown, factor, share));
-  useKeys({ "+": () => zoom(0.6), "=": () => zoom(0.6), "-": () => zoom(1.6), "0": () => setSpan(undefined) });
-  useWheel(ref, (event, share) => {
-    if (event.deltaX !== 0 && Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-      setSpan(moved(shown, (event.deltaX / (width - NAMES_PX)) * (shown.to - shown.from)));
-    } else zoom(Math.exp(event.deltaY / 300), share);
+  const zoom = (factor: number, share?: number): void => setSpan(zoomed(span, factor, share));
+  const move = (pixels: number): void => setSpan(moved(span, (pixels / (width - NAMES_PX)) * (span.to - span.from)));
+  const showWhole = (): void => setSpan(whole);
+  useKeys({ "+": () => zoom(0.6), "=": () => zoom(0.6), "-": () => zoom(1.6), "0": showWhole });
+  useWheel(ref, ({ deltaX, deltaY }, share) => {
+    if (Math.abs(deltaX) > Math.abs(deltaY)) move(deltaX);
+    else zoom(Math.exp(deltaY / 300), share);
   });
-  const isBefore = shown.from < whole.from - (whole.to - whole.from) * 0.05;
-  useEffect(() => {
-    if (isBefore) onOldest();
-    // oxlint-disable-next-line react/exhaustive-deps -- asked once for each new oldest work
-  }, [isBefore, whole.from]);
+  useOlder(isFiltered && span.from < newest.from - (newest.to - newest.from) * 0.05, newest.from, onOldest);
+  const hit = (x: number, y: number): Hit | undefined =>
+    hitAt({ lanes, ticks: store, span, left: NAMES_PX, right: width }, x, Math.floor((y - AXIS_PX) / LANE_PX));
   const drag = useDrag({
     isPlayhead: (x, y) =>
       y < AXIS_PX ||
       (playheadTime !== undefined &&
-        Math.abs(NAMES_PX + positionOf(shown, playheadTime, width - NAMES_PX) - x) < NEAR_PX &&
-        markAt({ lanes, span: shown, width }, x, y) === undefined),
-    onPlayhead: (x) => playhead.put(timeAt(shown, x - NAMES_PX, width - NAMES_PX)),
-    onMove: (pixels) => setSpan(moved(shown, (-pixels / (width - NAMES_PX)) * (shown.to - shown.from))),
+        Math.abs(NAMES_PX + positionOf(span, playheadTime, width - NAMES_PX) - x) < NEAR_PX &&
+        hit(x, y) === undefined),
+    onPlayhead: (x) => playhead.put(timeAt(span, x - NAMES_PX, width - NAMES_PX)),
+    onMove: (pixels) => move(-pixels),
     onClick: (x, y) => {
-      const mark = markAt({ lanes, span: shown, width }, x, y);
-      if (mark === undefined) playhead.put(timeAt(shown, x - NAMES_PX, width - NAMES_PX));
-      else onSelect(mark.item);
+      const found = hit(x, y);
+      if (found?.item !== undefined) onSelect(found.item);
+      else if (found?.tick !== undefined) onTick(found.tick);
+      else playhead.put(timeAt(span, x - NAMES_PX, width - NAMES_PX));
     },
-    onHover: (x, y) => setHovered(x === undefined ? undefined : markAt({ lanes, span: shown, width }, x, y)),
+    onHover: (x, y) => setHovered(x === undefined ? undefined : hit(x, y)),
   });
   return (
     <section className="lanes" aria-label="Who was at work when">
@@ -75,14 +90,43 @@ export function Lanes({ items, sessions, selected, playhead, onSelect, onOldest 
         aria-hidden="true"
         {...drag}
       />
-      {hovered === undefined ? null : <MarkTip mark={hovered} span={shown} width={width} />}
+      {hovered === undefined ? null : (
+        <HitTip key={hovered.key} workspace={props.workspace} hit={hovered} items={items} {...{ span, width }} />
+      )}
       <div className="lanes-tools">
         <PlayheadHint playhead={playhead} />
         <span className="grow" />
-        <ZoomButtons onZoom={zoom} onWhole={() => setSpan(undefined)} />
+        {store === undefined ? null : <Legend lanes={lanes} store={store} />}
+        <ZoomButtons onZoom={zoom} onWhole={showWhole} />
       </div>
     </section>
   );
+}
+
+/** Returns the lanes, and the times that can be shown. */
+function useLanes({ items, ticks, sessions, isFiltered }: LanesProps) {
+  const now = useNow();
+  const lanes = useMemo(
+    () => lanesOf({ items, sessions, ticks: ticks?.store, isFiltered, now }).slice(0, MOST_LANES),
+    [items, sessions, ticks, isFiltered, now],
+  );
+  const undone = useMemo(() => undoneWork(items, ticks?.store), [items, ticks]);
+  // At first, the time of the newest lines is shown, and not years in which the newest work would be one column.
+  const newest = useMemo(() => wholeSpan(items.map(({ timestamp }) => Date.parse(timestamp))), [items]);
+  const whole = useMemo(() => wholeSpan([...(ticks?.store.span() ?? []), newest.from, newest.to]), [ticks, newest]);
+  return { lanes, undone, newest, whole };
+}
+
+function spotOfItem(item: RecentItem | undefined): Spot | undefined {
+  return item === undefined ? undefined : { lane: laneKey(item), time: Date.parse(item.timestamp) };
+}
+
+/** Asks for older lines, once for each new oldest one, while time before it is shown. */
+function useOlder(isBefore: boolean, oldest: number, onOldest: () => void): void {
+  useEffect(() => {
+    if (isBefore) onOldest();
+    // oxlint-disable-next-line react/exhaustive-deps -- `onOldest` is made anew in each render
+  }, [isBefore, oldest]);
 }
 
 interface ZoomButtonsProps {
@@ -106,113 +150,8 @@ function ZoomButtons({ onZoom, onWhole }: ZoomButtonsProps) {
   );
 }
 
-function MarkTip({
-  mark: { item, time },
-  span,
-  width,
-}: {
-  readonly mark: Mark;
-  readonly span: Span;
-  readonly width: number;
-}) {
-  const x = NAMES_PX + positionOf(span, time, width - NAMES_PX);
-  return (
-    <div className="mark-tip" style={{ left: Math.min(Math.max(8, x - 120), Math.max(8, width - 260)) }}>
-      <span className="quiet">
-        {clockTime(time)} · {item.kind}
-      </span>
-      <span>{visible(item.summary)}</span>
-    </div>
-  );
-}
-
 function PlayheadHint({ playhead: { moment, item } }: { readonly playhead: Playhead }) {
   if (moment === undefined)
     return <span className="quiet">Click or drag on the time above to see the files of that moment.</span>;
   return <span className="quiet">{item === undefined ? moment : `The files after ${visible(item.summary)}`}</span>;
-}
-
-interface Drawn {
-  readonly lanes: readonly Lane[];
-  readonly span: Span;
-  readonly width: number;
-}
-
-function markAt({ lanes, span, width }: Drawn, x: number, y: number): Mark | undefined {
-  const lane = lanes[Math.floor((y - AXIS_PX) / LANE_PX)];
-  if (lane === undefined || x < NAMES_PX) return undefined;
-  let best: Mark | undefined;
-  let distance = NEAR_PX;
-  for (const mark of lane.marks) {
-    const away = Math.abs(NAMES_PX + positionOf(span, mark.time, width - NAMES_PX) - x);
-    if (away < distance) [best, distance] = [mark, away];
-  }
-  return best;
-}
-
-type OnWheel = (event: WheelEvent, share: number) => void;
-
-function useWheel(ref: React.RefObject<HTMLCanvasElement | null>, onWheel: OnWheel): void {
-  const latest = useRef(onWheel);
-  useEffect(() => {
-    latest.current = onWheel;
-  });
-  useEffect(() => {
-    const canvas = ref.current;
-    if (canvas === null) return undefined;
-    const listener = (event: WheelEvent): void => {
-      event.preventDefault();
-      const { width } = canvas.getBoundingClientRect();
-      latest.current(event, Math.max(0, Math.min(1, (event.offsetX - NAMES_PX) / (width - NAMES_PX))));
-    };
-    canvas.addEventListener("wheel", listener, { passive: false });
-    return () => canvas.removeEventListener("wheel", listener);
-  }, [ref]);
-}
-
-interface Drag {
-  /** True if a press at this point takes hold of the playhead. */
-  readonly isPlayhead: (x: number, y: number) => boolean;
-  readonly onPlayhead: (x: number) => void;
-  readonly onMove: (pixels: number) => void;
-  readonly onClick: (x: number, y: number) => void;
-  readonly onHover: (x: number | undefined, y: number) => void;
-}
-
-interface Press {
-  readonly x: number;
-  readonly isPlayhead: boolean;
-  isMoved: boolean;
-  last: number;
-}
-
-/** A drag moves the time, or the playhead. A press without a move is a click. */
-function useDrag({ isPlayhead, onPlayhead, onMove, onClick, onHover }: Drag) {
-  const press = useRef<Press>(undefined);
-  return {
-    onPointerDown: (event: PointerEvent<HTMLCanvasElement>) => {
-      const { offsetX, offsetY } = event.nativeEvent;
-      event.currentTarget.setPointerCapture(event.pointerId);
-      press.current = {
-        x: event.clientX,
-        isPlayhead: isPlayhead(offsetX, offsetY),
-        isMoved: false,
-        last: event.clientX,
-      };
-    },
-    onPointerMove: (event: PointerEvent<HTMLCanvasElement>) => {
-      const { offsetX, offsetY } = event.nativeEvent;
-      const start = press.current;
-      if (start === undefined) return onHover(offsetX, offsetY);
-      if (Math.abs(event.clientX - start.x) > 3) start.isMoved = true;
-      if (start.isMoved && start.isPlayhead) onPlayhead(offsetX);
-      else if (start.isMoved) onMove(event.clientX - start.last);
-      start.last = event.clientX;
-    },
-    onPointerUp: (event: PointerEvent<HTMLCanvasElement>) => {
-      if (press.current?.isMoved === false) onClick(event.nativeEvent.offsetX, event.nativeEvent.offsetY);
-      press.current = undefined;
-    },
-    onPointerLeave: () => onHover(undefined, 0),
-  };
 }

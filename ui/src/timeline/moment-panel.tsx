@@ -24,11 +24,11 @@ const STEP_MS = 900;
 
 /** The files of the moment at which the playhead stands, with those lit up that the work right before it changed. */
 export function MomentPanel({ workspace, moment, playhead }: MomentPanelProps) {
-  const { item, step, put } = playhead;
+  const { item, time, step, put } = playhead;
   return (
     <aside className="detail moment" aria-label="The files at the playhead">
       <header className="detail-head">
-        <span className="quiet">{item === undefined ? moment : `After ${exactTime(Date.parse(item.timestamp))}`}</span>
+        <span className="quiet">{time === undefined ? moment : `After ${exactTime(time)}`}</span>
         <button type="button" className="icon-button" aria-label="Remove the playhead" onClick={() => put(undefined)}>
           <X size={16} aria-hidden="true" />
         </button>

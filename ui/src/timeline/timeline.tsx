@@ -4,6 +4,8 @@ import type { RecentItem } from "../../../src/api/recent-api.ts";
 import type { SessionShape } from "../../../src/api/shapes.ts";
 import { useSessions } from "../data/queries.ts";
 import { workOf, workText } from "../data/work-ref.ts";
+import { useSelected, useTickSelection } from "./use-selected.ts";
+import { useTicks } from "./use-ticks.ts";
 import { Empty, Loading, Problem } from "../parts/states.tsx";
 import { Command } from "../parts/command.tsx";
 import { useKeys } from "../shell/use-keys.ts";
@@ -24,21 +26,27 @@ export function Timeline() {
   const options = useMemo(() => recentOptions({ actor, kind, text, file }), [actor, kind, text, file]);
   const { items, error, isOld, hasOlder, isLoading, loadOlder, again } = useItems(workspace, options);
   const { data: sessions } = useSessions(workspace);
+  const ticks = useTicks(workspace);
   const shown = items ?? NONE;
-  const selected = work === undefined ? undefined : shown.find((one) => workText(workOf(one)) === work);
-  const select = useSelection(workspace, shown, selected);
-  const playhead = usePlayhead(shown);
+  const { selected, line, isMissing } = useSelected(workspace, shown, work);
+  const select = useSelection(workspace, shown, line);
+  const selectTick = useTickSelection(workspace, shown);
+  const playhead = usePlayhead(shown, ticks?.store);
   useKeys({ ",": () => playhead.step(-1), ".": () => playhead.step(1) });
   if (error !== null && items === undefined) return <Problem error={error} onAgain={again} />;
   if (items === undefined) return <Loading what="Reading the history" />;
   return (
     <div className={selected === undefined && at === undefined ? "timeline" : "timeline with-detail"}>
       <Lanes
+        workspace={workspace}
         items={items}
+        ticks={ticks}
         sessions={sessions ?? NO_SESSIONS}
         selected={selected}
+        isFiltered={Object.keys(options).length > 0}
         playhead={playhead}
         onSelect={select}
+        onTick={selectTick}
         onOldest={loadOlder}
       />
       <div className="timeline-body">
@@ -46,9 +54,9 @@ export function Timeline() {
           <Filters items={items} />
           <Unrecorded workspace={workspace} />
           {error === null ? null : <Problem error={error} onAgain={again} />}
-          {work !== undefined && selected === undefined ? <NotLoaded workspace={workspace} work={work} /> : null}
+          {work !== undefined && isMissing ? <NotLoaded workspace={workspace} work={work} /> : null}
           {items.length === 0 ? <NothingFound isFiltered={Object.keys(options).length > 0} /> : null}
-          <ItemList items={items} selected={selected} onSelect={select} isOld={isOld} onEnd={loadOlder} />
+          <ItemList items={items} selected={line} onSelect={select} isOld={isOld} onEnd={loadOlder} />
           {hasOlder ? (
             <button type="button" className="button older" onClick={loadOlder} disabled={isLoading}>
               {isLoading ? "Reading older work…" : "Show older work"}

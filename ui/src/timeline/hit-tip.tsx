@@ -1,0 +1,75 @@
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import type { RecentItem } from "../../../src/api/recent-api.ts";
+import { useWorkspaceApi } from "../data/api.ts";
+import { clockTime } from "../parts/time.tsx";
+import { counted, visible } from "../parts/words.ts";
+import { NAMES_PX } from "./draw-lanes.ts";
+import type { Hit } from "./hit.ts";
+import { itemOfTick, nameOfTick, tickEventQuery } from "./tick-event.ts";
+import type { TickAt } from "./tick-store.ts";
+import { positionOf, type Span } from "./time-scale.ts";
+
+interface HitTipProps {
+  readonly workspace: string;
+  readonly hit: Hit;
+  readonly items: readonly RecentItem[];
+  readonly span: Span;
+  readonly width: number;
+}
+
+/** The pointer must rest so long on a tick before its name is read, in milliseconds. */
+const REST_MS = 80;
+
+/** Says what is under the pointer. */
+export function HitTip({ workspace, hit: { time, item, tick, others }, items, span, width }: HitTipProps) {
+  const x = NAMES_PX + positionOf(span, time, width - NAMES_PX);
+  const trouble = tick === undefined || tick.outcome === "done" ? "" : ` · ${OUTCOMES[tick.outcome]}`;
+  return (
+    <div className="mark-tip" style={{ left: Math.min(Math.max(8, x - 120), Math.max(8, width - 260)) }}>
+      <span className="quiet">
+        {clockTime(time)} · {item?.kind ?? tick?.kind}
+        {trouble}
+        {tick === undefined || tick.changed === 0 ? "" : ` · ${counted(tick.changed, "path")}`}
+      </span>
+      <span>
+        {item !== undefined ? (
+          visible(item.summary)
+        ) : tick === undefined ? (
+          ""
+        ) : (
+          <TickName {...{ workspace, tick, items }} />
+        )}
+      </span>
+      {others === 0 ? null : <span className="quiet">and {others} more here: come closer (+)</span>}
+    </div>
+  );
+}
+
+const OUTCOMES: Readonly<Record<TickAt["outcome"], string>> = {
+  done: "done",
+  open: "at work",
+  failed: "failed",
+  denied: "denied",
+  abandoned: "abandoned",
+  conflict: "conflict",
+};
+
+interface TickNameProps {
+  readonly workspace: string;
+  readonly tick: TickAt;
+  readonly items: readonly RecentItem[];
+}
+
+/** The name of a tick: of work outside of turns, that of its line; of an action, what its event says. */
+function TickName({ workspace, tick, items }: TickNameProps) {
+  const on = useWorkspaceApi(workspace);
+  const [isStill, setStill] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setStill(true), REST_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  const item = itemOfTick(items, tick);
+  const { data } = useQuery({ ...tickEventQuery(on, tick.last), enabled: isStill && item === undefined });
+  return visible(item?.summary ?? (data === undefined ? "…" : nameOfTick(data)));
+}

@@ -1,0 +1,63 @@
+import type { RecentItem } from "../../../src/api/recent-api.ts";
+import type { Lane, Mark } from "./lane-model.ts";
+import type { TickAt, TickStore } from "./tick-store.ts";
+import { positionOf, type Span, timeAt } from "./time-scale.ts";
+
+/** How near the pointer must be to what it means, in pixels. */
+const NEAR_PX = 9;
+/** Ticks that are nearer to each other than this are one place for a pointer. */
+const SAME_PX = 2;
+
+/** What is under the pointer: a line of the list, or a tick. */
+export interface Hit {
+  readonly key: string;
+  readonly lane: string;
+  readonly time: number;
+  readonly item?: RecentItem;
+  readonly tick?: TickAt;
+  /** The number of other ticks at the same place. */
+  readonly others: number;
+}
+
+export interface Drawn {
+  readonly lanes: readonly Lane[];
+  readonly ticks: TickStore | undefined;
+  readonly span: Span;
+  /** The edges of the lanes, in CSS pixels. */
+  readonly left: number;
+  readonly right: number;
+}
+
+/** Returns what is nearest to a point: in a lane with marks, a mark, and otherwise a tick. */
+export function hitAt(drawn: Drawn, x: number, row: number): Hit | undefined {
+  const lane = drawn.lanes[row];
+  if (lane === undefined || x < drawn.left) return undefined;
+  return lane.marks.length > 0 ? markAt(drawn, lane, x) : tickAt(drawn, lane, x);
+}
+
+function markAt({ span, left, right }: Drawn, lane: Lane, x: number): Hit | undefined {
+  let best: Mark | undefined;
+  let distance = NEAR_PX;
+  for (const mark of lane.marks) {
+    const away = Math.abs(left + positionOf(span, mark.time, right - left) - x);
+    if (away < distance) [best, distance] = [mark, away];
+  }
+  if (best === undefined) return undefined;
+  const { item, time } = best;
+  return { key: `${item.kind} ${item.id}`, lane: lane.key, time, item, others: 0 };
+}
+
+function tickAt({ ticks, span, left, right }: Drawn, lane: Lane, x: number): Hit | undefined {
+  const rows = lane.ticks?.rows ?? [];
+  if (ticks === undefined) return undefined;
+  const place = ticks.placeOf(rows, timeAt(span, x - left, right - left));
+  const xOf = (row: number): number => left + positionOf(span, ticks.endedAt(row), right - left);
+  const near = [rows[place - 1], rows[place]].filter((row) => row !== undefined);
+  const [best] = near.toSorted((a, b) => Math.abs(xOf(a) - x) - Math.abs(xOf(b) - x));
+  if (best === undefined || Math.abs(xOf(best) - x) >= NEAR_PX) return undefined;
+  const tick = ticks.at(best);
+  if (tick === undefined) return undefined;
+  const timeBeside = (px: number): number => timeAt(span, xOf(best) + px - left, right - left);
+  const others = ticks.placeOf(rows, timeBeside(SAME_PX)) - ticks.placeOf(rows, timeBeside(-SAME_PX)) - 1;
+  return { key: `tick ${tick.first}`, lane: lane.key, time: tick.ended, tick, others: Math.max(0, others) };
+}

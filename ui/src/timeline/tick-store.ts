@@ -1,0 +1,286 @@
+import type { TickActor, TickKindName, TickOutcomeName, TicksShape } from "../../../src/api/tick-api.ts";
+
+/** The ticks of one actor. All commands that Chronicle ran are one lane. */
+export interface TickLane {
+  readonly key: string;
+  readonly actor: TickActor;
+  /** The rows of the lane's ticks, by the time at which the work ended. */
+  readonly rows: number[];
+  /** The numbers of the turns of the lane. */
+  readonly turns: number[];
+}
+
+interface MutableLane extends TickLane {
+  isSorted: boolean;
+}
+
+/** One tick, taken out of the columns. */
+export interface TickAt {
+  readonly row: number;
+  readonly first: number;
+  readonly last: number;
+  readonly ended: number;
+  readonly kind: TickKindName;
+  readonly outcome: TickOutcomeName;
+  readonly lane: TickLane;
+  readonly session: string | undefined;
+  readonly turn: string | undefined;
+  readonly changed: number;
+}
+
+/**
+ * All ticks of a history that were read, in columns, so that a hundred thousand of them take few megabytes and are drawn
+ * in one frame. Pieces may arrive in any order. A tick replaces the one with the same first event.
+ */
+export class TickStore {
+  /** The event after which newer ticks are read. */
+  head = 0;
+  /** True if older ticks were not read yet. */
+  hasOlder = false;
+  size = 0;
+  /** The oldest last event of a tick. Older ticks are read before it. */
+  oldest = Number.POSITIVE_INFINITY;
+  kinds: readonly TickKindName[] = [];
+  outcomes: readonly TickOutcomeName[] = [];
+  #first = new Float64Array(1_024);
+  #last = new Float64Array(1_024);
+  #ended = new Float64Array(1_024);
+  #changed = new Float64Array(1_024);
+  #kind = new Uint8Array(1_024);
+  #outcome = new Uint8Array(1_024);
+  #lane = new Uint16Array(1_024);
+  #turn = new Int32Array(1_024);
+  #session = new Int32Array(1_024);
+  readonly #rowOf = new Map<number, number>();
+  readonly #lanes: MutableLane[] = [];
+  readonly #laneOf = new Map<string, number>();
+  readonly #sessions = new Words();
+  readonly #turns = new Words();
+  readonly #laneOfSession = new Map<string, string>();
+  #turnFrom: number[] = [];
+  #turnTo: number[] = [];
+
+  /** The time at which the work of a row ended, in epoch milliseconds. */
+  endedAt(row: number): number {
+    return this.#ended[row] ?? 0;
+  }
+
+  kindAt(row: number): TickKindName {
+    return this.kinds[this.#kind[row] ?? 0] ?? "tool";
+  }
+
+  /** The place of the row's kind in `kinds`. */
+  kindNumberAt(row: number): number {
+    return this.#kind[row] ?? 0;
+  }
+
+  outcomeAt(row: number): TickOutcomeName {
+    return this.outcomes[this.#outcome[row] ?? 0] ?? "done";
+  }
+
+  lastAt(row: number): number {
+    return this.#last[row] ?? 0;
+  }
+
+  /** The number of the row's turn; -1 if it has none. */
+  turnAt(row: number): number {
+    return this.#turn[row] ?? -1;
+  }
+
+  turnNumber(session: string, turn: string): number {
+    return this.#turns.find(`${session}\n${turn}`);
+  }
+
+  /** The times at which a turn's first action began, and at which its last one ended. */
+  turnSpan(turn: number): readonly [from: number, to: number] {
+    return [this.#turnFrom[turn] ?? 0, this.#turnTo[turn] ?? 0];
+  }
+
+  /** The key of the lane in which a session's work is. */
+  laneOfSession(session: string): string | undefined {
+    return this.#laneOfSession.get(session);
+  }
+
+  at(row: number): TickAt | undefined {
+    const lane = this.#lanes[this.#lane[row] ?? -1];
+    if (row >= this.size || lane === undefined) return undefined;
+    const [session, turn] = [this.#sessions.word(this.#session[row]), this.#turns.word(this.turnAt(row))];
+    return {
+      ...{ row, lane, session, turn: turn?.slice(turn.indexOf("\n") + 1) },
+      ...{ first: this.#first[row] ?? 0, last: this.lastAt(row), ended: this.endedAt(row) },
+      ...{ kind: this.kindAt(row), outcome: this.outcomeAt(row), changed: this.#changed[row] ?? 0 },
+    };
+  }
+
+  /** Returns the lanes with their rows in order. Whoever was at work last comes first. */
+  lanes(): readonly TickLane[] {
+    for (const lane of this.#lanes) {
+      if (lane.isSorted) continue;
+      // Nearly all rows are in order already, which makes this sort as fast as a walk.
+      lane.rows.sort((a, b) => this.endedAt(a) - this.endedAt(b) || this.lastAt(a) - this.lastAt(b));
+      lane.isSorted = true;
+    }
+    const newest = ({ rows }: TickLane): number => this.lastAt(rows.at(-1) ?? -1);
+    return this.#lanes.toSorted((a, b) => newest(b) - newest(a));
+  }
+
+  /** Returns the row of the last tick that ended by a time, in all lanes; `undefined` if there is none. */
+  lastBy(time: number): number | undefined {
+    let found: number | undefined;
+    for (const { rows } of this.lanes()) {
+      const row = rows[this.placeOf(rows, time, true) - 1];
+      if (row !== undefined && (found === undefined || this.lastAt(row) > this.lastAt(found))) found = row;
+    }
+    return found;
+  }
+
+  /** Returns the row of the tick right before (-1) or after (1) an event, or up to it (0), in all lanes. */
+  beside(seq: number, by: -1 | 0 | 1): number | undefined {
+    let found: number | undefined;
+    for (let row = 0; row < this.size; row += 1) {
+      const last = this.lastAt(row);
+      const isMeant = by > 0 ? last > seq : by < 0 ? last < seq : last <= seq;
+      const isNearer = found === undefined || (by > 0 ? last < this.lastAt(found) : last > this.lastAt(found));
+      if (isMeant && isNearer) found = row;
+    }
+    return found;
+  }
+
+  /** Returns the place of the first row that ended at a time or later; with `isBehind`, later than it. */
+  placeOf(rows: readonly number[], time: number, isBehind = false): number {
+    let [low, high] = [0, rows.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const ended = this.#ended[rows[middle] ?? 0] ?? 0;
+      if (isBehind ? ended <= time : ended < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Returns the times of the first and the last tick; `undefined` if there is none. */
+  span(): readonly [from: number, to: number] | undefined {
+    let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+    for (const { rows } of this.lanes()) {
+      from = Math.min(from, this.endedAt(rows[0] ?? 0));
+      to = Math.max(to, this.endedAt(rows.at(-1) ?? 0));
+    }
+    return from > to ? undefined : [from, to];
+  }
+
+  /** Adds a piece. */
+  add(piece: TicksShape): void {
+    this.kinds = piece.kinds;
+    this.outcomes = piece.outcomes;
+    const sessions = piece.sessions.map((one) => this.#sessions.add(one));
+    const lanes = piece.actors.map((one) => this.#laneFor(one));
+    this.oldest = Math.min(this.oldest, piece.last[0] ?? Number.POSITIVE_INFINITY);
+    let [last, ended] = [0, 0];
+    for (const [n, difference] of piece.last.entries()) {
+      last += difference;
+      ended += at(piece.ended, n);
+      const first = last - at(piece.events, n);
+      const row = this.#place(first);
+      const lane = lanes[at(piece.actor, n)] ?? 0;
+      const session = sessions[at(piece.session, n)] ?? -1;
+      this.#first[row] = first;
+      this.#last[row] = last;
+      this.#ended[row] = ended;
+      this.#changed[row] = at(piece.changed, n);
+      this.#kind[row] = at(piece.kind, n);
+      this.#outcome[row] = at(piece.outcome, n);
+      this.#session[row] = session;
+      this.#enter(row, lane);
+      this.#noteTurn(row, piece.turns[at(piece.turn, n)], ended - at(piece.took, n));
+    }
+  }
+
+  #enter(row: number, number: number): void {
+    this.#lane[row] = number;
+    const lane = this.#lanes[number];
+    if (lane === undefined) return;
+    const session = this.#sessions.word(this.#session[row]);
+    if (session !== undefined) this.#laneOfSession.set(session, lane.key);
+    if (row === this.size) {
+      const before = lane.rows.at(-1);
+      if (before !== undefined && this.endedAt(before) > this.endedAt(row)) lane.isSorted = false;
+      lane.rows.push(row);
+      this.size += 1;
+    } else lane.isSorted = false;
+  }
+
+  #noteTurn(row: number, turn: string | undefined, started: number): void {
+    this.#turn[row] = -1;
+    if (turn === undefined) return;
+    const number = this.#turns.add(`${this.#sessions.word(this.#session[row]) ?? ""}\n${turn}`);
+    this.#turn[row] = number;
+    const from = this.#turnFrom[number];
+    if (from === undefined) this.#lanes[this.#lane[row] ?? 0]?.turns.push(number);
+    this.#turnFrom[number] = Math.min(from ?? started, started);
+    this.#turnTo[number] = Math.max(this.#turnTo[number] ?? 0, this.endedAt(row));
+  }
+
+  #laneFor(actor: TickActor): number {
+    const key = laneKey(actor);
+    const known = this.#laneOf.get(key);
+    if (known !== undefined) return known;
+    this.#lanes.push({ key, actor, rows: [], turns: [], isSorted: true });
+    this.#laneOf.set(key, this.#lanes.length - 1);
+    return this.#lanes.length - 1;
+  }
+
+  /** Returns the row of the tick with this first event, or a new row. */
+  #place(first: number): number {
+    const known = this.#rowOf.get(first);
+    if (known !== undefined) return known;
+    if (this.size === this.#first.length) this.#grow(this.size * 2);
+    this.#rowOf.set(first, this.size);
+    return this.size;
+  }
+
+  #grow(length: number): void {
+    const larger = <T extends Float64Array | Uint8Array | Uint16Array | Int32Array>(from: T, to: T): T => {
+      to.set(from);
+      return to;
+    };
+    this.#first = larger(this.#first, new Float64Array(length));
+    this.#last = larger(this.#last, new Float64Array(length));
+    this.#ended = larger(this.#ended, new Float64Array(length));
+    this.#changed = larger(this.#changed, new Float64Array(length));
+    this.#kind = larger(this.#kind, new Uint8Array(length));
+    this.#outcome = larger(this.#outcome, new Uint8Array(length));
+    this.#lane = larger(this.#lane, new Uint16Array(length));
+    this.#turn = larger(this.#turn, new Int32Array(length));
+    this.#session = larger(this.#session, new Int32Array(length));
+  }
+}
+
+/** The key of the lane of an actor. The lanes of the list's lines have the same keys. */
+export function laneKey({ who, actor }: { readonly who: string; readonly actor: string }): string {
+  return who === "command" ? "command" : actor;
+}
+
+function at(column: readonly number[], n: number): number {
+  return column[n] ?? 0;
+}
+
+/** Words, each with its number. */
+class Words {
+  readonly #words: string[] = [];
+  readonly #numbers = new Map<string, number>();
+
+  add(word: string): number {
+    const known = this.#numbers.get(word);
+    if (known !== undefined) return known;
+    this.#numbers.set(word, this.#words.length);
+    return this.#words.push(word) - 1;
+  }
+
+  find(word: string): number {
+    return this.#numbers.get(word) ?? -1;
+  }
+
+  word(number = -1): string | undefined {
+    return this.#words[number];
+  }
+}
