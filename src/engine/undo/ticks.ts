@@ -6,7 +6,7 @@ import type { Context } from "../log/context.ts";
 import { whoOf } from "./recent-line.ts";
 
 const DEFAULT_LIMIT = 5_000;
-export const MOST_TICKS = 20_000;
+const MOST_TICKS = 20_000;
 
 /** Returns work of the history in columns (`TicksShape`). Reads only rows of the index, and no event. */
 export async function ticksOf(

@@ -10,7 +10,7 @@ const ALONE_PX = 7;
 const TURN_PX = 4;
 
 /** The colour of each kind of work, as a custom property of the page's styles. */
-export const TICK_COLOURS: Readonly<Record<TickKindName, string>> = {
+const TICK_COLOURS: Readonly<Record<TickKindName, string>> = {
   tool: "--hue-2",
   command: "--hue-1",
   run: "--hue-1",

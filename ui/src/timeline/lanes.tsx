@@ -6,7 +6,7 @@ import { useNow } from "../parts/time.tsx";
 import { visible } from "../parts/words.ts";
 import { useKeys } from "../shell/use-keys.ts";
 import { AXIS_PX, drawLanes, LANE_PX, NAMES_PX, type Spot } from "./draw-lanes.ts";
-import { type Hit, hitAt } from "./hit.ts";
+import { type Drawn, type Hit, hitAt } from "./hit.ts";
 import { HitTip } from "./hit-tip.tsx";
 import { lanesOf, undoneWork } from "./lane-model.ts";
 import { Legend } from "./legend.tsx";
@@ -47,10 +47,9 @@ export function Lanes(props: LanesProps) {
   const store = ticks?.store;
   const span = chosen ?? newest;
   const height = AXIS_PX + Math.max(1, lanes.length) * LANE_PX + 6;
-  const { time: playheadTime } = playhead;
   const { ref, width } = useCanvas(height, (paper) =>
     drawLanes(paper, {
-      ...{ lanes, ticks: store, undone, span, playhead: playheadTime },
+      ...{ lanes, ticks: store, undone, span, playhead: playhead.time },
       meant: [spotOfItem(selected), hovered].filter((one) => one !== undefined),
     }),
   );
@@ -63,23 +62,13 @@ export function Lanes(props: LanesProps) {
     else zoom(Math.exp(deltaY / 300), share);
   });
   useOlder(isFiltered && span.from < newest.from - (newest.to - newest.from) * 0.05, newest.from, onOldest);
-  const hit = (x: number, y: number): Hit | undefined =>
-    hitAt({ lanes, ticks: store, span, left: NAMES_PX, right: width }, x, Math.floor((y - AXIS_PX) / LANE_PX));
-  const drag = useDrag({
-    isPlayhead: (x, y) =>
-      y < AXIS_PX ||
-      (playheadTime !== undefined &&
-        Math.abs(NAMES_PX + positionOf(span, playheadTime, width - NAMES_PX) - x) < NEAR_PX &&
-        hit(x, y) === undefined),
-    onPlayhead: (x) => playhead.put(timeAt(span, x - NAMES_PX, width - NAMES_PX)),
+  const drawn = { lanes, ticks: store, span, left: NAMES_PX, right: width };
+  const drag = useLanePointer(drawn, {
+    playhead,
+    onSelect,
+    onTick,
     onMove: (pixels) => move(-pixels),
-    onClick: (x, y) => {
-      const found = hit(x, y);
-      if (found?.item !== undefined) onSelect(found.item);
-      else if (found?.tick !== undefined) onTick(found.tick);
-      else playhead.put(timeAt(span, x - NAMES_PX, width - NAMES_PX));
-    },
-    onHover: (x, y) => setHovered(x === undefined ? undefined : hit(x, y)),
+    onHit: setHovered,
   });
   return (
     <section className="lanes" aria-label="Who was at work when">
@@ -101,6 +90,32 @@ export function Lanes(props: LanesProps) {
       </div>
     </section>
   );
+}
+
+interface Pointed extends Pick<LanesProps, "playhead" | "onSelect" | "onTick"> {
+  readonly onMove: (pixels: number) => void;
+  readonly onHit: (hit: Hit | undefined) => void;
+}
+
+/** A press takes hold of the playhead or of the time. A click selects work, or puts the playhead. */
+function useLanePointer(drawn: Drawn, { playhead, onSelect, onTick, onMove, onHit }: Pointed) {
+  const { span, left, right } = drawn;
+  const hit = (x: number, y: number): Hit | undefined => hitAt(drawn, x, Math.floor((y - AXIS_PX) / LANE_PX));
+  const timeOf = (x: number): number => timeAt(span, x - left, right - left);
+  const isOnPlayhead = (x: number): boolean =>
+    playhead.time !== undefined && Math.abs(left + positionOf(span, playhead.time, right - left) - x) < NEAR_PX;
+  return useDrag({
+    isPlayhead: (x, y) => y < AXIS_PX || (isOnPlayhead(x) && hit(x, y) === undefined),
+    onPlayhead: (x) => playhead.put(timeOf(x)),
+    onMove,
+    onClick: (x, y) => {
+      const found = hit(x, y);
+      if (found?.item !== undefined) onSelect(found.item);
+      else if (found?.tick !== undefined) onTick(found.tick);
+      else playhead.put(timeOf(x));
+    },
+    onHover: (x, y) => onHit(x === undefined ? undefined : hit(x, y)),
+  });
 }
 
 /** Returns the lanes, and the times that can be shown. */
