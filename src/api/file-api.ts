@@ -1,4 +1,4 @@
-import type { ChangeShape, IterationShape, LogEventShape, SkippedShape } from "./shapes.ts";
+import type { ChangeShape, HeadChangeShape, IterationShape, LogEventShape, SkippedShape } from "./shapes.ts";
 
 // This file is the interface for reading and writing files of a workspace, with or without a folder on disk.
 
@@ -414,4 +414,10 @@ export interface FileApi {
    * `signal` aborts or the workspace is closed.
    */
   events(options?: EventsOptions): AsyncIterable<LogEventShape>;
+  /**
+   * Yields how far the history has grown: at once, and then soon after each change, whichever process records it. Many
+   * events in quick succession are one change, and the more callers follow, the longer the time between two changes (at
+   * most a second). This is for pages that read again what they show. `events` has each event.
+   */
+  followHead(options?: Pick<EventsOptions, "signal">): AsyncIterable<HeadChangeShape>;
 }

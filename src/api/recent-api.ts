@@ -25,6 +25,8 @@ export const RECENT_KINDS: readonly RecentItemKind[] = [
 /** The recent history, as `chronicle list` shows it to people. */
 export interface RecentShape {
   items: RecentItem[];
+  /** The last event of the history that the answer takes into account. */
+  seq: number;
   /** The operation that an `undo` without a selection undoes next; `null` if there is none. */
   undoable: string | null;
   /**
@@ -156,6 +158,13 @@ export interface RecentOptions {
    * item.
    */
   readonly before?: number;
+  /** Only work whose last event (`to_seq`) is after this event: what is new since an answer with this `seq`. */
+  readonly after?: number;
+  /**
+   * An answer that takes this event into account is enough. A server may then give several callers the same answer, which
+   * is at most two seconds old (default: the answer takes everything into account).
+   */
+  readonly atLeast?: number;
   readonly kind?: RecentItemKind;
   /** Only work of the session whose id is this text, or begins with it. */
   readonly session?: string;

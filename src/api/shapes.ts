@@ -381,6 +381,17 @@ export interface LogEventShape {
   record: unknown;
 }
 
+/** How far a history has grown. */
+export interface HeadChangeShape {
+  /** The last event of the log. */
+  seq: number;
+  /**
+   * The kinds of the records that the new events are about, such as `file`, `action` and `session`; of an operation with
+   * its own kind, such as `intent:undo`. `null` at the beginning, when anything may have changed.
+   */
+  records: string[] | null;
+}
+
 export interface DiffShape {
   from: string;
   to: string;

@@ -1,7 +1,7 @@
 import { createParser, type EventSourceMessage, type ParserCallbacks } from "eventsource-parser";
 import type { EventsOptions } from "../api/file-api.ts";
-import { followEvents } from "../api/routes/calls/file-calls.ts";
-import type { LogEventShape } from "../api/shapes.ts";
+import { followEvents, followHead } from "../api/routes/calls/file-calls.ts";
+import type { HeadChangeShape, LogEventShape } from "../api/shapes.ts";
 import { isPassing, pause, waitOf } from "./retry.ts";
 import { unavailable } from "./transport.ts";
 import type { Wire } from "./wire.ts";
@@ -20,20 +20,63 @@ const LONGEST_WAIT = 30_000;
  * continues after the last received event. Throws every error that is not temporary. Throws a temporary error only if
  * no connection has succeeded yet.
  */
-export async function* remoteEvents(
+export function remoteEvents(
   wire: Wire,
-  params: Readonly<Record<string, string>>,
+  params: Params,
   options: EventsOptions & { readonly signal: AbortSignal },
 ): AsyncIterable<LogEventShape> {
-  const { signal } = options;
-  const rule = { ...wire.retry, longestWait: LONGEST_WAIT };
   const place: Place = { after: options.after, reached: false };
+  return reconnected(wire, options.signal, place, async function* (ended) {
+    const asking = { ...followEvents.ask(withAfter({ ...options, signal: ended.signal }, place.after)), params };
+    // Before the first event, the server sends an id without an event: the seq after which the events begin.
+    const onId = (id: string): void => {
+      if (place.after === undefined && /^\d+$/.test(id)) place.after = Number(id);
+    };
+    for await (const { id, data } of messagesOf(await opened(wire, { call: followEvents, asking }, place), ended, {
+      onId,
+    })) {
+      if (id === undefined || !/^\d+$/.test(id)) continue;
+      const seq = Number(id);
+      if (place.after !== undefined && seq <= place.after) continue;
+      place.after = seq;
+      yield JSON.parse(data) as LogEventShape;
+    }
+  });
+}
+
+/** Yields how far a workspace's history has grown. Connects again like `remoteEvents`; each connection begins anew. */
+export function remoteHead(wire: Wire, params: Params, signal: AbortSignal): AsyncIterable<HeadChangeShape> {
+  const place: Place = { after: undefined, reached: false };
+  return reconnected(wire, signal, place, async function* (ended) {
+    const asking = { ...followHead.ask({ signal: ended.signal }), params };
+    for await (const { data } of messagesOf(await opened(wire, { call: followHead, asking }, place), ended))
+      yield JSON.parse(data) as HeadChangeShape;
+  });
+}
+
+type Params = Readonly<Record<string, string>>;
+
+interface Place {
+  /** The seq of the last received event, or the seq after which the first connection begins. */
+  after: number | undefined;
+  /** True if the server has answered at least once. */
+  reached: boolean;
+}
+
+/** Yields what the connections yield, one connection after another. */
+async function* reconnected<T>(
+  wire: Wire,
+  signal: AbortSignal,
+  place: Place,
+  connect: (ended: Ended) => AsyncIterable<T>,
+): AsyncIterable<T> {
+  const rule = { ...wire.retry, longestWait: LONGEST_WAIT };
   for (let fruitless = 1; !signal.aborted; fruitless += 1) {
     const begun = Date.now();
     try {
-      for await (const event of oneConnection(wire, params, { ...options, place })) {
+      for await (const one of oneConnection(signal, connect)) {
         fruitless = 0;
-        yield event;
+        yield one;
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -45,41 +88,39 @@ export async function* remoteEvents(
   }
 }
 
-interface Place {
-  /** The seq of the last received event, or the seq after which the first connection begins. */
-  after: number | undefined;
-  /** True if the server has answered at least once. */
-  reached: boolean;
+/** What ends a connection: the caller's signal, or too long a silence. */
+interface Ended {
+  readonly signal: AbortSignal;
+  readonly silence: Silence;
 }
 
-async function* oneConnection(
-  wire: Wire,
-  params: Readonly<Record<string, string>>,
-  { place, signal, ...options }: EventsOptions & { readonly signal: AbortSignal; readonly place: Place },
-): AsyncIterable<LogEventShape> {
+async function* oneConnection<T>(signal: AbortSignal, connect: (ended: Ended) => AsyncIterable<T>): AsyncIterable<T> {
   const silence = new Silence();
-  const ended = AbortSignal.any([signal, silence.signal]);
-  const asking = followEvents.ask(withAfter({ ...options, signal: ended }, place.after));
   try {
     silence.begin();
-    const reply = await wire.open({ call: followEvents, asking: { ...asking, params } });
-    place.reached = true;
-    // Before the first event, the server sends an id without an event: the seq after which the events begin.
-    const onId = (id: string): void => {
-      if (place.after === undefined && /^\d+$/.test(id)) place.after = Number(id);
-    };
-    for await (const { id, data } of sentEvents(silence.watched(reply.body), { onId })) {
-      if (id === undefined || !/^\d+$/.test(id)) continue;
-      const seq = Number(id);
-      if (place.after !== undefined && seq <= place.after) continue;
-      place.after = seq;
-      yield JSON.parse(data) as LogEventShape;
-    }
+    yield* connect({ signal: AbortSignal.any([signal, silence.signal]), silence });
   } catch (error) {
     throw silence.signal.aborted ? unavailable("the server", "it has been silent for too long") : error;
   } finally {
     silence.end();
   }
+}
+
+type Opening = Parameters<Wire["open"]>[0];
+type Opened = Awaited<ReturnType<Wire["open"]>>;
+
+async function opened(wire: Wire, opening: Opening, place: Place): Promise<Opened> {
+  const reply = await wire.open(opening);
+  place.reached = true;
+  return reply;
+}
+
+function messagesOf(
+  { body }: Opened,
+  { silence }: Ended,
+  more?: Pick<ParserCallbacks, "onId">,
+): AsyncIterable<EventSourceMessage> {
+  return sentEvents(silence.watched(body), more);
 }
 
 /**

@@ -21,10 +21,10 @@ import type { ActionDiffShape, ActionShape, TransactionShape } from "../api/acti
 import { ActionBracket, TransactionBracket } from "../api/bracket.ts";
 import { elsewhere } from "../api/routes/row.ts";
 import { MAX_PAGE } from "../api/routes/pages.ts";
-import type { DiffShape, LogEventShape } from "../api/shapes.ts";
+import type { DiffShape, HeadChangeShape, LogEventShape } from "../api/shapes.ts";
 import type { ActingAs, ContentStream, DiffOptions, WorkspaceApi } from "../api/workspace-api.ts";
 import { addAll } from "../util/long-lists.ts";
-import { remoteEvents } from "./remote-events.ts";
+import { remoteEvents, remoteHead } from "./remote-events.ts";
 import type { Wire } from "./wire.ts";
 import * as calls from "../api/routes/calls/record-calls.ts";
 import * as action from "../api/routes/calls/action-calls.ts";
@@ -161,9 +161,16 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
   }
 
   events(options: EventsOptions = {}): AsyncIterable<LogEventShape> {
-    const ended = this.#requests.ended;
-    const signal = options.signal === undefined ? ended : AbortSignal.any([options.signal, ended]);
-    return remoteEvents(this.#requests.wire, { id: this.id }, { ...options, signal });
+    return remoteEvents(this.#requests.wire, { id: this.id }, { ...options, signal: this.#endedBy(options) });
+  }
+
+  followHead(options: Pick<EventsOptions, "signal"> = {}): AsyncIterable<HeadChangeShape> {
+    return remoteHead(this.#requests.wire, { id: this.id }, this.#endedBy(options));
+  }
+
+  #endedBy({ signal }: Pick<EventsOptions, "signal">): AbortSignal {
+    const { ended } = this.#requests;
+    return signal === undefined ? ended : AbortSignal.any([signal, ended]);
   }
 
   action<T>(request: ActionRequest, work: (action: ActionShape | null) => Promise<T> | T): Promise<T> {

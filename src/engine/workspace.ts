@@ -25,6 +25,7 @@ import type { Caller, Context } from "./log/context.ts";
 import { diffAction, diffMoments, withDetails } from "./read/diff.ts";
 import { erase, listErasures, unerase } from "./upkeep/erase.ts";
 import { EventFeed, followEvents } from "./read/event-feed.ts";
+import { followHead, HeadFeed } from "./read/head-feed.ts";
 import { explain } from "./read/explain.ts";
 import type { FileWrite } from "./write/ready-write.ts";
 import { FileReads, openBlob, openFile } from "./read/read-file.ts";
@@ -39,6 +40,7 @@ import { keepToLimits, prune } from "./upkeep/prune.ts";
 import { rebuildIndex } from "./log/catch-up.ts";
 import { recordingOf } from "./read/recording.ts";
 import { recentWork } from "./undo/recent.ts";
+import { SharedAnswers } from "./undo/shared-answers.ts";
 import { ticksOf } from "./undo/ticks.ts";
 import { unrecordedPaths } from "./read/unrecorded.ts";
 import { record } from "./capture/recorder.ts";
@@ -74,6 +76,8 @@ interface Shared {
   readonly writes: WriteQueue;
   readonly reads: FileReads;
   readonly feed: EventFeed;
+  readonly heads: HeadFeed;
+  readonly recents: SharedAnswers<RecentShape>;
   readonly recorder: LiveRecorder;
 }
 
@@ -93,10 +97,13 @@ export class Workspace implements api.WorkspaceApi {
   constructor(context: Context, queue: OperationQueue, shared?: Shared) {
     this.#context = context;
     this.#queue = queue;
+    const feed = shared?.feed ?? new EventFeed(context);
     this.#shared = shared ?? {
       writes: new WriteQueue(context, queue),
       reads: new FileReads(context, queue),
-      feed: new EventFeed(context),
+      feed,
+      heads: new HeadFeed(feed),
+      recents: new SharedAnswers(),
       recorder: new LiveRecorder(context, queue),
     };
   }
@@ -170,8 +177,10 @@ export class Workspace implements api.WorkspaceApi {
     return all.map((one) => operationShape(one, stack));
   }
 
-  async recent(limit?: number, options: RecentOptions = {}): Promise<RecentShape> {
-    const found = await this.#queue.read(() => recentWork(this.#context, limit, options));
+  async recent(limit?: number, { atLeast, ...options }: RecentOptions = {}): Promise<RecentShape> {
+    const work = (): Promise<RecentShape> => this.#queue.read(() => recentWork(this.#context, limit, options));
+    const key = JSON.stringify([this.#context.caller.role, limit, options]);
+    const found = await (atLeast === undefined ? work() : this.#shared.recents.of(key, atLeast, work));
     if (options.unrecorded !== true) return found;
     const unrecorded = await this.#queue.readIfIdle(() => unrecordedPaths(this.#context, this.#shared.recorder.state));
     return { ...found, ...optional({ unrecorded }) };
@@ -243,6 +252,10 @@ export class Workspace implements api.WorkspaceApi {
 
   events(options: files.EventsOptions = {}): AsyncIterable<shapes.LogEventShape> {
     return followEvents(this.#shared.feed, options);
+  }
+
+  followHead(options: Pick<files.EventsOptions, "signal"> = {}): AsyncIterable<shapes.HeadChangeShape> {
+    return followHead(this.#shared.heads, options);
   }
 
   as({ role, actor, client, requestId, onlyInside }: api.ActingAs): api.WorkspaceApi {

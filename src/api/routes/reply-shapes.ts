@@ -106,6 +106,7 @@ export interface ReplyShapes {
   /** A path that was recorded. */
   FoundPath: string;
   GcShape: shapes.GcShape;
+  HeadChangeShape: shapes.HeadChangeShape;
   HeadShape: shapes.HeadShape;
   InitShape: InitShape;
   IntegrityShape: IntegrityShape;

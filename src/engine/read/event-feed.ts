@@ -369,7 +369,7 @@ async function* follow(feed: EventFeed, { start, prefix, ended }: Following): As
  * Makes an iterator that can be ended while it waits for an event. A plain generator cannot be ended then, because its
  * `return` takes effect only at the next `yield`.
  */
-function endable<T>(
+export function endable<T>(
   make: (ended: AbortSignal) => AsyncGenerator<T, undefined>,
   { signal }: Pick<EventsOptions, "signal">,
 ): AsyncIterableIterator<T> {

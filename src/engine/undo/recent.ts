@@ -48,6 +48,7 @@ const LONGEST_WINDOW = 60_000;
 export async function recentWork(context: Context, limit = 20, options: RecentOptions = {}): Promise<RecentShape> {
   const { seq: head } = await context.index.head();
   const until = options.before === undefined ? head : Math.min(head, options.before - 1);
+  const { after: newer = 0 } = options;
   const { after: first, bound } = await rangeOf(context, { head, until, limit, options });
   let after = first;
   for (;;) {
@@ -56,7 +57,7 @@ export async function recentWork(context: Context, limit = 20, options: RecentOp
     const most = options.before === undefined ? limit : Number.MAX_SAFE_INTEGER;
     const story = await storyIn(view, { ...options, most });
     const lines = await matching(context, story.lines, { options, bound, until, limit });
-    const next = after <= 0 ? undefined : await widened(context, { view, story, lines, bound, until, limit });
+    const next = after <= 0 ? undefined : await widened(context, { view, story, lines, bound, newer, until, limit });
     if (next === undefined) return answer(context, { view, story, lines, options });
     after = next;
   }
@@ -123,6 +124,8 @@ interface Found {
   readonly story: Story;
   readonly lines: readonly RecentLine[];
   readonly bound: number;
+  /** The event after which the last events of the wanted lines are. */
+  readonly newer: number;
   readonly until: number;
   readonly limit: number;
 }
@@ -130,11 +133,11 @@ interface Found {
 /** Returns the seq after which a longer window begins; `undefined` if the window is long enough. */
 async function widened(
   context: Context,
-  { view, story, lines, bound, until, limit }: Found,
+  { view, story, lines, bound, newer, until, limit }: Found,
 ): Promise<number | undefined> {
   const { after } = view;
   const longer = Math.max(0, until - Math.max(FIRST_WINDOW, until - after) * GROWTH);
-  if (lines.length < limit && after > bound) return longer;
+  if (lines.length < limit && after > Math.max(bound, newer)) return longer;
   const missing = await firstMissing(context, view, story);
   if (missing !== undefined) return Math.max(0, missing - 1);
   if (until - after >= LONGEST_WINDOW || !lines.some((one) => isCut(one, after))) return undefined;
@@ -174,7 +177,7 @@ async function matching(context: Context, lines: readonly RecentLine[], wanted: 
   const found: RecentLine[] = [];
   for (const line of lines) {
     if (found.length >= wanted.limit) break;
-    if (line.seq > wanted.until) continue;
+    if (line.seq > wanted.until || line.seq <= (wanted.options.after ?? 0)) continue;
     if (lastChange(line) > wanted.bound && (await isMeant(context, line, wanted.options))) found.push(line);
   }
   return found;
@@ -237,7 +240,7 @@ async function answer(context: Context, { view, story, lines, options }: Page): 
       back,
     });
   }
-  return { items, undoable };
+  return { items, seq: view.head, undoable };
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
-const EVENTS_ROUTE = "/v1/workspaces/:id/events";
+const STREAMS: readonly string[] = ["/v1/workspaces/:id/events", "/v1/workspaces/:id/head-changes"];
 
 /** The sources of the metrics. A source is read only when the metrics are requested. */
 export interface MetricSources {
@@ -40,7 +40,9 @@ export class Metrics {
     collectDefaultMetrics({ register: this.#registry });
     this.#countRequests(tally);
     this.#gauge("open_requests", "requests in progress", () => tally.open());
-    this.#gauge("event_streams", "streams of events over HTTP", () => tally.open(EVENTS_ROUTE));
+    this.#gauge("event_streams", "streams of events over HTTP", () =>
+      STREAMS.reduce((sum, route) => sum + tally.open(route), 0),
+    );
     this.#gauge("gateway_connections", "connections of gateways", () => sources.gateway().connections);
     this.#gauge("gateway_subscriptions", "subscriptions of gateways", () => sources.gateway().subscriptions);
     this.#gauge("replicas", "replicas that are connected", async () => (await sources.replicas()).replicas);
@@ -84,7 +86,7 @@ export class Metrics {
     });
     tally.onEnd = ({ method, route, status, seconds }) => {
       requests.inc({ method, route, status });
-      if (route !== EVENTS_ROUTE) durations.observe({ method, route }, seconds);
+      if (!STREAMS.includes(route)) durations.observe({ method, route }, seconds);
     };
   }
 

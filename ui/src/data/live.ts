@@ -1,12 +1,9 @@
 import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
 import { ChronicleError } from "../../../src/client/index.ts";
+import type { HeadChangeShape } from "../../../src/api/shapes.ts";
 import { useApi, useWorkspaceApi } from "./api.ts";
 
-/** The time within which several events of a workspace lead to one request, in milliseconds. */
-const GATHER_MS = 150;
-/** The least time between two reads of what events have changed, in milliseconds. */
-const REST_MS = 1_000;
 /** The time between two questions whether the server is there, in milliseconds. */
 const ASK_MS = 4_000;
 /** The same while the server does not answer. */
@@ -57,7 +54,21 @@ function useIsVisible(): boolean {
 }
 
 /**
- * Keeps what is shown of a workspace up to date, from the events of its log. A hidden tab follows nothing, because a
+ * How far the server has said that a workspace's history has grown. `recentQuery` then asks only for what is new, and is
+ * content with an answer that other pages got.
+ */
+export interface LiveHead {
+  readonly seq: number;
+  /** True if the history has only grown since the last read: nothing was undone, and older lines say the same. */
+  readonly isGrown: boolean;
+}
+
+export function liveHeadKey(id: string) {
+  return ["head", id] as const;
+}
+
+/**
+ * Keeps what is shown of a workspace up to date, as its history grows. A hidden tab follows nothing, because a
  * browser opens only six connections to a server, and each tab that follows keeps one of them.
  */
 export function useLiveWorkspace(id: string): void {
@@ -67,15 +78,7 @@ export function useLiveWorkspace(id: string): void {
   useEffect(() => {
     if (!isVisible) return undefined;
     const ending = new AbortController();
-    let news = QUIET;
-    const renewing = gather(async () => {
-      const of = news;
-      news = QUIET;
-      await renewWorkspace(queries, id, of);
-    });
-    // What was recorded while the tab was hidden.
-    news = { ...QUIET, hasConflict: true };
-    renewing.note();
+    const renewing = oneAtATime((changes) => renewBy(queries, id, changes));
     void follow(ending.signal);
     return () => {
       renewing.cancel();
@@ -85,20 +88,12 @@ export function useLiveWorkspace(id: string): void {
     async function follow(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         try {
-          for await (const { record, record_id } of on.events({ signal })) {
-            news = {
-              isBack: news.isBack || goesBack(record),
-              hasConflict: news.hasConflict || record_id.startsWith("conflict:"),
-            };
-            renewing.note();
-          }
+          // The first change says that anything may have changed while the tab was hidden, or the server away.
+          for await (const change of on.followHead({ signal })) renewing.note(change);
         } catch {
           // `useLink` says that the server does not answer.
         }
         await new Promise((resolve) => setTimeout(resolve, ASK_MS / 2));
-        // Events may have been missed.
-        news = { ...news, hasConflict: true };
-        if (!signal.aborted) renewing.note();
       }
     }
     // `on` is made anew in each render, and always names the workspace `id`.
@@ -106,65 +101,84 @@ export function useLiveWorkspace(id: string): void {
   }, [id, queries, isVisible]);
 }
 
-/** True for the record of an undo, a redo or a restore. */
-function goesBack(record: unknown): boolean {
-  const { kind } = typeof record === "object" && record !== null ? (record as { readonly kind?: unknown }) : {};
-  return kind === "undo" || kind === "redo" || kind === "restore";
-}
+/** The records that add lines to the timeline, or go on with the newest ones, and change no older line. */
+const ADDING: ReadonlySet<string> = new Set([
+  ...(["file", "action", "session", "turn", "outside", "git", "user", "refused", "intent:write"] as const),
+]);
 
-/** What costs the server much, or never changes by an event. It is read again when somebody asks for it. */
-const NOT_RENEWED: ReadonlySet<unknown> = new Set(["du", "prune", "blame", "palette", "find"]);
+const ANY = "any";
+const OF_WORK = ["action", "session", "turn", "intent", "transaction", "conflict", "prune", "erase"];
 
-/** What the events of a workspace were about. */
-interface News {
-  /** Something was undone, redone or restored, so that older lines of the timeline may say something else. */
-  readonly isBack: boolean;
-  /** A conflict was met or settled. */
-  readonly hasConflict: boolean;
-}
+/**
+ * By the names of queries: the records that make an answer old. Queries that are not here are made old by any record.
+ * Those without records cost the server much, or change by no event. They are read again when somebody asks for them.
+ */
+const MADE_OLD_BY: Readonly<Record<string, readonly string[] | undefined>> = {
+  ...{ recent: [ANY], ticks: [ANY], files: ["file"], history: ["file"], sessions: ["session"] },
+  ...{
+    recording: ["session", "workspace"],
+    unrecorded: ["snapshot"],
+    conflicts: ["conflict"],
+    present: ["conflict", "file"],
+  },
+  ...{ changes: OF_WORK, action: ["action", "intent", "prune"] },
+  ...{ du: [], prune: [], blame: [], palette: [], find: [], trial: [] },
+};
 
-const QUIET: News = { isBack: false, hasConflict: false };
-const ALL: News = { isBack: true, hasConflict: true };
-
-/** Marks what is shown of a workspace as old, so that it is read again. */
-export async function renewWorkspace(queries: QueryClient, id: string, news: News = ALL): Promise<void> {
-  const isMeant = ([kind, of, what]: readonly unknown[]): boolean => {
+async function renewBy(queries: QueryClient, id: string, changes: readonly HeadChangeShape[]): Promise<void> {
+  const seq = changes.at(-1)?.seq ?? 0;
+  const isUnknown = changes.some(({ records }) => records === null);
+  const records = new Set(changes.flatMap((one) => one.records ?? []));
+  const isGrown = !isUnknown && [...records].every((kind) => ADDING.has(kind));
+  queries.setQueryData<LiveHead>(liveHeadKey(id), { seq, isGrown });
+  const kinds = new Set([...records].map((kind) => kind.replace(/:.*/, "")));
+  const isMeant = ([kind, of, what, detail]: readonly unknown[]): boolean => {
     if (of !== id) return false;
-    if (kind !== "workspace") return news.isBack && kind === "timeline";
-    return what === "conflicts" ? news.hasConflict : !NOT_RENEWED.has(what);
+    if (kind === "timeline") return !isGrown;
+    if (kind !== "workspace" || isOfOneMoment(what, detail)) return false;
+    const by = MADE_OLD_BY[String(what)] ?? [ANY];
+    return by.length > 0 && (isUnknown || by.some((one) => one === ANY || kinds.has(one)));
   };
+  await invalidate(queries, isMeant);
+}
+
+/** The files of a recorded moment never change. */
+function isOfOneMoment(what: unknown, detail: unknown): boolean {
+  const { at } = typeof detail === "object" && detail !== null ? (detail as { readonly at?: unknown }) : {};
+  return what === "files" && typeof at === "string" && at.startsWith("seq:");
+}
+
+/** Marks what is shown of a workspace as old, so that it is read again: after the page itself has changed something. */
+export async function renewWorkspace(queries: QueryClient, id: string): Promise<void> {
+  queries.setQueryData<LiveHead | undefined>(liveHeadKey(id), (head) => head && { ...head, isGrown: false });
+  const isMeant = ([kind, of, what]: readonly unknown[]): boolean =>
+    of === id && (kind === "timeline" || (kind === "workspace" && MADE_OLD_BY[String(what)]?.length !== 0));
+  await invalidate(queries, isMeant);
+}
+
+async function invalidate(queries: QueryClient, isMeant: (key: readonly unknown[]) => boolean): Promise<void> {
   // A read that is under way is not given up, or a busy workspace would never be shown.
   await queries.invalidateQueries({ predicate: ({ queryKey }) => isMeant(queryKey) }, { cancelRefetch: false });
 }
 
-/** Calls `run` soon after the first of several notes, one run at a time, and with a rest after each. */
-function gather(run: () => Promise<void>): { note(): void; cancel(): void } {
-  let timer: ReturnType<typeof setTimeout> | undefined;
+/** Calls `run` with the changes that were noted, one run at a time. The server sees to it that they are not too many. */
+function oneAtATime(run: (changes: readonly HeadChangeShape[]) => Promise<void>) {
+  let noted: HeadChangeShape[] = [];
   let isRunning = false;
-  let isNoted = false;
   let isOver = false;
-  const start = (ms: number): void => {
-    timer ??= setTimeout(() => void once(), ms);
-  };
-  const once = async (): Promise<void> => {
+  const go = async (): Promise<void> => {
     isRunning = true;
-    isNoted = false;
-    try {
-      await run();
-    } finally {
-      isRunning = false;
-      timer = undefined;
-    }
-    if (isNoted && !isOver) start(REST_MS);
+    while (noted.length > 0 && !isOver) await run(noted.splice(0));
+    isRunning = false;
   };
   return {
-    note: () => {
-      isNoted = true;
-      if (!isRunning) start(GATHER_MS);
+    note: (change: HeadChangeShape): void => {
+      noted.push(change);
+      if (!isRunning) void go();
     },
-    cancel: () => {
+    cancel: (): void => {
       isOver = true;
-      clearTimeout(timer);
+      noted = [];
     },
   };
 }

@@ -6,6 +6,8 @@ import type { RecentOptions, RecentShape } from "../../../src/api/recent-api.ts"
 import type { WorkspaceApi } from "../../../src/api/workspace-api.ts";
 import type * as shapes from "../../../src/api/shapes.ts";
 import { useApi, useWorkspaceApi } from "./api.ts";
+import { type LiveHead, liveHeadKey } from "./live.ts";
+import { withNewer } from "./newer-lines.ts";
 import type { WorkRef } from "./work-ref.ts";
 
 // The keys of all queries begin with "store" or with "workspace" and an id, so that `live.ts` can mark what an event of
@@ -51,8 +53,33 @@ export function useRecording(id: string): UseQueryResult<shapes.RecordingShape> 
 export function recentQuery(on: WorkspaceApi, limit: number, options: RecentOptions) {
   return queryOptions({
     queryKey: ["workspace", on.id, "recent", limit, options],
-    queryFn: () => on.recent(limit, options),
+    queryFn: ({ client, queryKey }) => {
+      const head = client.getQueryData<LiveHead>(liveHeadKey(on.id));
+      // Lines that say the same are the same objects (`withNewer`). Their places change, so that comparing by place is vain.
+      return recentNow(on, { limit, options, head, known: client.getQueryData<RecentShape>(queryKey) });
+    },
+    structuralSharing: false,
   });
+}
+
+interface RecentAsked {
+  readonly limit: number;
+  readonly options: RecentOptions;
+  readonly head: LiveHead | undefined;
+  readonly known: RecentShape | undefined;
+}
+
+/** Several pages ask for what is new after the same event, and get the same answer, although they have read different ones. */
+const SAME_AFTER = 256;
+
+/** Reads the newest lines. If the history has only grown, reads only what is new. */
+async function recentNow(on: WorkspaceApi, { limit, options, head, known }: RecentAsked): Promise<RecentShape> {
+  const shared = head === undefined ? options : { ...options, atLeast: head.seq };
+  if (known === undefined) return on.recent(limit, shared);
+  if (head?.isGrown !== true || known.seq > head.seq)
+    return withNewer(known, await on.recent(limit, shared), { after: 0, limit });
+  const after = Math.floor(known.seq / SAME_AFTER) * SAME_AFTER;
+  return withNewer(known, await on.recent(limit, { ...shared, after }), { after, limit });
 }
 
 /** The newest `limit` lines of the workspace's history. While other filters load, the former lines stay on screen. */

@@ -15,7 +15,7 @@ import {
   Undo2,
   Wrench,
 } from "lucide-react";
-import { useEffect, useRef } from "react";
+import { memo, useCallback, useEffect, useRef } from "react";
 import type { RecentItem, RecentPath } from "../../../src/api/recent-api.ts";
 import { Actor } from "../parts/actor.tsx";
 import { LineCounts, PathText } from "../parts/path-text.tsx";
@@ -48,6 +48,12 @@ export function ItemList({ items, selected, onSelect, isOld, onEnd }: ItemListPr
   useEffect(() => {
     if (at >= 0) rows.scrollToIndex(at, { align: "auto" });
   }, [at, rows]);
+  // The rows are drawn again only if they say something else, so this is the same function for all time.
+  const latest = useRef(onSelect);
+  useEffect(() => {
+    latest.current = onSelect;
+  });
+  const select = useCallback((item: RecentItem) => latest.current(item), []);
   const last = rows.getVirtualItems().at(-1)?.index ?? 0;
   const isNearEnd = items.length > 0 && last >= items.length - 20 && (rows.scrollOffset ?? 0) > 0;
   useEffect(() => {
@@ -63,7 +69,7 @@ export function ItemList({ items, selected, onSelect, isOld, onEnd }: ItemListPr
           if (item === undefined) return null;
           return (
             <li key={key} style={{ transform: `translateY(${start}px)`, height: ROW_PX }}>
-              <ItemRow item={item} isSelected={index === at} onSelect={onSelect} />
+              <ItemRow item={item} isSelected={index === at} onSelect={select} />
             </li>
           );
         })}
@@ -95,7 +101,7 @@ interface ItemRowProps {
   readonly onSelect: (item: RecentItem) => void;
 }
 
-function ItemRow({ item, isSelected, onSelect }: ItemRowProps) {
+const ItemRow = memo(function ItemRow({ item, isSelected, onSelect }: ItemRowProps) {
   const { kind, summary, actor, who, timestamp, lines, undone, open, back, git } = item;
   const Icon = ICONS[kind];
   return (
@@ -127,7 +133,7 @@ function ItemRow({ item, isSelected, onSelect }: ItemRowProps) {
       </span>
     </button>
   );
-}
+});
 
 /** The first paths of a line, and how many more there are. */
 function Paths({ item: { paths, more_paths = 0, actions } }: { readonly item: RecentItem }) {

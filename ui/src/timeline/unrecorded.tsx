@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMayChange, useWorkspaceApi } from "../data/api.ts";
 import { renewWorkspace } from "../data/live.ts";
+import { useRecording } from "../data/queries.ts";
 import { Problem } from "../parts/states.tsx";
 import { counted } from "../parts/words.ts";
 
@@ -12,17 +13,20 @@ export function Unrecorded({ workspace }: { readonly workspace: string }) {
   const on = useWorkspaceApi(workspace);
   const queries = useQueryClient();
   const mayChange = useMayChange();
+  const { data: recording } = useRecording(workspace);
   const { data } = useQuery({
     queryKey: ["workspace", workspace, "unrecorded"],
     queryFn: () => on.recent(1, { unrecorded: true }),
     refetchInterval: LOOK_MS,
+    // Where everything is recorded as it happens, there is nothing to find, and the look is not free.
+    enabled: recording !== undefined && recording.state !== "everything",
     retry: false,
   });
   const record = useMutation({
     mutationFn: () => on.snapshot(),
     onSettled: () => renewWorkspace(queries, workspace),
   });
-  const { unrecorded = 0 } = data ?? {};
+  const unrecorded = recording?.state === "everything" ? 0 : (data?.unrecorded ?? 0);
   if (unrecorded === 0) return null;
   return (
     <div className="unrecorded">

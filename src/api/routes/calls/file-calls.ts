@@ -184,3 +184,11 @@ export const followEvents = defineCall({
   reply: { events: "LogEventShape" },
   ask: ({ after, prefix, signal }: EventsOptions = {}) => ({ query: { prefix }, lastEventId: after, signal }),
 });
+
+export const followHead = defineCall({
+  operation: "followHead",
+  method: "GET",
+  path: `${WORKSPACE}/head-changes`,
+  reply: { events: "HeadChangeShape" },
+  ask: ({ signal }: Pick<EventsOptions, "signal"> = {}) => ({ signal }),
+});

@@ -183,9 +183,9 @@ export const recent = defineCall({
   method: "GET",
   path: `${WORKSPACE}/recent`,
   reply: { json: "RecentShape" },
-  ask: (limit?: number, options: RecentOptions = {}) => ({
-    query: { limit, ...options },
-    detailFields: ["renames", "unrecorded"],
+  ask: (limit?: number, { atLeast, ...options }: RecentOptions = {}) => ({
+    query: { limit, ...options, at_least: atLeast },
+    detailFields: ["renames", "unrecorded", "at_least"],
   }),
 });
 

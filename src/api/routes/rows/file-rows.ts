@@ -301,6 +301,16 @@ const events = workspaceRoute(calls.followEvents, {
   },
 });
 
+const headChanges = workspaceRoute(calls.followHead, {
+  tag: "history",
+  role: "reader",
+  summary: "Follow how far the history has grown",
+  description:
+    "The answer is a stream of server-sent events: the head at once, and then soon after each change. Events in quick succession are one " +
+    "change, at most ten in a second, and fewer if many clients follow.",
+  answer: async (on, { signal }) => ({ after: await eventStart(on, undefined), events: on.followHead({ signal }) }),
+});
+
 export const FILE_ROWS: readonly WorkspaceRoute[] = [
   list,
   describe,
@@ -317,4 +327,5 @@ export const FILE_ROWS: readonly WorkspaceRoute[] = [
   describeBlob,
   blob,
   events,
+  headChanges,
 ];

@@ -315,6 +315,8 @@ const recent = workspaceRoute(calls.recent, {
     before: count("only work whose last event is before this event: the `to_seq` of the last item of a page", {
       least: 1,
     }).optional(),
+    after: count("only work whose last event is after this event: the `seq` of an earlier answer").optional(),
+    at_least: count("an answer that takes this event into account is enough, and may be up to 2 s old").optional(),
     kind: z.enum(RECENT_KINDS).describe("only lines of this kind").optional(),
     session: word("only work of the session whose id begins with this").optional(),
     grep: text("only work with this text in its summary, or in that of one of its actions", 1_000).optional(),
@@ -322,7 +324,8 @@ const recent = workspaceRoute(calls.recent, {
     graph: flag("add the lane of each item in a graph of the work that ran at the same time").optional(),
     unrecorded: flag("add the number of paths that differ now from what is recorded").optional(),
   }),
-  answer: (on, { query: { limit, ...options } }) => on.recent(limit, withoutUndefined(options)),
+  answer: (on, { query: { limit, at_least: atLeast, ...options } }) =>
+    on.recent(limit, withoutUndefined({ ...options, atLeast })),
 });
 
 const ticks = workspaceRoute(calls.ticks, {

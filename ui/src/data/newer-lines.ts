@@ -1,0 +1,32 @@
+import type { RecentItem, RecentShape } from "../../../src/api/recent-api.ts";
+
+/** Puts the lines whose last event is after event `after` before the known lines that end before it. */
+export function withNewer(known: RecentShape, newer: RecentShape, { after, limit }: Joining): RecentShape {
+  const before = new Map(known.items.map((one) => [keyOf(one), one]));
+  // A line that says the same stays the same object, so that its row is not drawn again.
+  const said = newer.items.map((one) => sameOr(before.get(keyOf(one)), one));
+  const keys = new Set(newer.items.map(keyOf));
+  const hasNext = newer.items.some(({ is_next: isNext }) => isNext === true);
+  const older = known.items.filter((one) => one.to_seq <= after && !keys.has(keyOf(one)));
+  return { ...newer, items: [...said, ...(hasNext ? older.map(notNext) : older)].slice(0, limit) };
+}
+
+function sameOr(known: RecentItem | undefined, item: RecentItem): RecentItem {
+  return known !== undefined && JSON.stringify(known) === JSON.stringify(item) ? known : item;
+}
+
+interface Joining {
+  readonly after: number;
+  readonly limit: number;
+}
+
+function keyOf({ kind, id }: RecentItem): string {
+  return `${kind} ${id}`;
+}
+
+/** A line that the next undo took back, until newer work was done. */
+function notNext(item: RecentItem): RecentItem {
+  if (item.is_next !== true) return item;
+  const { is_next: _, ...rest } = item;
+  return item.back === "chronicle undo" ? { ...rest, back: `chronicle undo ${item.short_id}` } : rest;
+}
