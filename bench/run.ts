@@ -20,6 +20,7 @@ import { millionEvents } from "./million-events.ts";
 import { nothingChanged } from "./nothing-changed.ts";
 import { oneAction } from "./one-action.ts";
 import { oneFile } from "./one-file.ts";
+import { pageMany } from "./page-many.ts";
 import { pageTimeline } from "./page-timeline.ts";
 import { peakMemoryBench } from "./peak-memory.ts";
 import { residentChanges } from "./resident-changes.ts";
@@ -62,6 +63,7 @@ const BENCHES: readonly Bench[] = [
   millionEvents,
   longList,
   pageTimeline,
+  pageMany,
   peakMemoryBench,
   serveRead,
   serveWrite,

@@ -271,6 +271,7 @@ it("the fields of shapes are pinned: fields may be added, none is renamed", () =
       "GitChangeShape": "path path_b64? head_before head_after refs also",
       "GitHeadShape": "branch? commit?",
       "GitRepositoryShape": "path path_b64? head? not_recorded?",
+      "HeadChangeShape": "seq after records ticks",
       "HeadShape": "workspace seq hash log_root root note key",
       "HealedContentShape": "from",
       "HurtContentShape": "hash needed_by",

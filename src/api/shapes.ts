@@ -1,3 +1,4 @@
+import type { TicksShape } from "./tick-api.ts";
 import type { ConflictShape } from "./conflict-shape.ts";
 
 // This file has the shapes that Chronicle returns to programs: the results of methods, and the output of `--json`.
@@ -383,13 +384,19 @@ export interface LogEventShape {
 
 /** How far a history has grown. */
 export interface HeadChangeShape {
-  /** The last event of the log. */
+  /** The last event of the log, and the last event of the change before. */
   seq: number;
+  after: number;
   /**
    * The kinds of the records that the new events are about, such as `file`, `action` and `session`; of an operation with
    * its own kind, such as `intent:undo`. `null` at the beginning, when anything may have changed.
    */
   records: string[] | null;
+  /**
+   * The ticks of the work whose last event is after event `after`, in pieces. `null` if they are too many, or are not
+   * known: `ticks` returns them.
+   */
+  ticks: TicksShape[] | null;
 }
 
 export interface DiffShape {

@@ -71,6 +71,9 @@ import { WriteQueue } from "./write/write-queue.ts";
 import { agentsName, checkActorName, refuseClaimedName } from "../core/records/actor-name.ts";
 import { optional } from "../util/optional.ts";
 
+/** The maximum number of ticks that followers of the head are told with one change. */
+const MOST_FOLLOWED = 2_000;
+
 /** The parts that all views of one open workspace share. */
 interface Shared {
   readonly writes: WriteQueue;
@@ -102,7 +105,7 @@ export class Workspace implements api.WorkspaceApi {
       writes: new WriteQueue(context, queue),
       reads: new FileReads(context, queue),
       feed,
-      heads: new HeadFeed(feed),
+      heads: new HeadFeed(feed, (after) => this.#ticksAfter(after)),
       recents: new SharedAnswers(),
       recorder: new LiveRecorder(context, queue),
     };
@@ -559,6 +562,12 @@ export class Workspace implements api.WorkspaceApi {
       if (known === undefined) throw error;
       return known;
     });
+  }
+
+  async #ticksAfter(after: number): Promise<TicksShape | undefined> {
+    // Followers are told all the same, and ask for the ticks themselves.
+    const found = await this.ticks({ after, limit: MOST_FOLLOWED }).catch(() => undefined);
+    return found?.more === true ? undefined : found;
   }
 
   #write(write: FileWrite): Promise<files.FileWriteShape> {

@@ -134,3 +134,33 @@ describe("events", () => {
     await expect(hear(later, 1)).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
   });
 });
+
+describe("the head", () => {
+  it("is followed on a new connection when the old one ends, from whatever it is then", async () => {
+    const change = (seq: number, records: string[] | null): string =>
+      `id: ${seq}\nevent: message\ndata: ${JSON.stringify({ seq, after: seq - 1, records, ticks: null })}\n\n`;
+    await using peer = await ScriptedPeer.start(
+      (_, response) => {
+        begin(response, 4);
+        response.write(`${change(4, null)}${change(5, ["file"])}`, () => setTimeout(() => response.destroy(), 20));
+      },
+      problem(503, "UNAVAILABLE"),
+      (_, response) => {
+        begin(response, 5);
+        response.write(`${change(5, null)}${change(6, ["action"])}`);
+      },
+    );
+    const heard: unknown[] = [];
+    for await (const { seq, records } of peer.client().workspace("w").followHead()) {
+      heard.push([seq, records]);
+      if (seq === 6) break;
+    }
+    expect(heard).toEqual([
+      [4, null],
+      [5, ["file"]],
+      [5, null],
+      [6, ["action"]],
+    ]);
+    expect(peer.requests.map(({ headers }) => headers["last-event-id"])).toEqual([undefined, undefined, undefined]);
+  });
+});

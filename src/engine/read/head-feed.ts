@@ -1,5 +1,6 @@
 import type { EventsOptions } from "../../api/file-api.ts";
 import type { HeadChangeShape, LogEventShape } from "../../api/shapes.ts";
+import type { TicksShape } from "../../api/tick-api.ts";
 import { endable, type EventFeed, followEvents } from "./event-feed.ts";
 
 /** The events of one operation arrive within this time, and are told together, in milliseconds. */
@@ -11,6 +12,12 @@ const TOGETHER_MS = 10;
 const EACH_MS = 50;
 const LEAST_MS = 100;
 const MOST_MS = 1_000;
+
+/** A slow follower gets the ticks of at most this number of changes. */
+const MOST_PIECES = 10;
+
+/** Returns the ticks after an event; `undefined` if they are too many, or cannot be read at present. */
+export type TicksAfter = (seq: number) => Promise<TicksShape | undefined>;
 
 /**
  * Tells followers that the history has grown, and which kinds of records it has grown by. Unlike `EventFeed`, it tells
@@ -24,9 +31,14 @@ export class HeadFeed {
   #told = Number.NEGATIVE_INFINITY;
   #gathered = new Set<string>();
   #seq = 0;
+  /** The last event of the change that was told last; `undefined` before the first one. */
+  #toldSeq: number | undefined;
+  #isTelling = false;
+  readonly #ticksAfter: TicksAfter;
 
-  constructor(feed: EventFeed) {
+  constructor(feed: EventFeed, ticksAfter: TicksAfter) {
     this.#feed = feed;
+    this.#ticksAfter = ticksAfter;
   }
 
   /** Adds a follower until the result is disposed. */
@@ -53,6 +65,7 @@ export class HeadFeed {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#gathered = new Set();
+    this.#toldSeq = undefined;
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
@@ -68,22 +81,32 @@ export class HeadFeed {
 
   #note({ seq, record_id: id, record }: LogEventShape): void {
     // An operation that has only begun has changed nothing yet, and its end follows soon.
+    this.#toldSeq ??= seq - 1;
     if (isBegun(id, record)) return;
     this.#seq = seq;
     this.#gathered.add(kindOf(id, record));
-    if (this.#timer !== undefined) return;
-    const rest = Math.min(MOST_MS, Math.max(LEAST_MS, this.#seats.size * EACH_MS));
-    const wait = Math.max(TOGETHER_MS, this.#told + rest - performance.now());
-    this.#timer = setTimeout(() => this.#tell(), wait);
+    if (this.#timer === undefined && !this.#isTelling) this.#begin();
   }
 
-  #tell(): void {
+  #begin(): void {
+    const rest = Math.min(MOST_MS, Math.max(LEAST_MS, this.#seats.size * EACH_MS));
+    const wait = Math.max(TOGETHER_MS, this.#told + rest - performance.now());
+    this.#timer = setTimeout(() => void this.#tell(), wait);
+  }
+
+  async #tell(): Promise<void> {
     this.#timer = undefined;
     this.#told = performance.now();
-    // All followers get the same object, so that it is encoded only once.
-    const change: HeadChangeShape = { seq: this.#seq, records: [...this.#gathered] };
+    const [seq, records, after = seq] = [this.#seq, [...this.#gathered], this.#toldSeq];
     this.#gathered = new Set();
+    this.#toldSeq = seq;
+    this.#isTelling = true;
+    const ticks = await this.#ticksAfter(after);
+    this.#isTelling = false;
+    // All followers get the same object, so that it is encoded only once.
+    const change: HeadChangeShape = { seq, after, records, ticks: ticks === undefined ? null : [ticks] };
     for (const seat of this.#seats) seat.take(change);
+    if (this.#gathered.size > 0) this.#begin();
   }
 }
 
@@ -129,7 +152,11 @@ class Seat {
 }
 
 function joined(before: HeadChangeShape, now: HeadChangeShape): HeadChangeShape {
-  return { seq: now.seq, records: [...new Set([...(before.records ?? []), ...(now.records ?? [])])] };
+  const records = [...new Set([...(before.records ?? []), ...(now.records ?? [])])];
+  const ticks = before.ticks === null || now.ticks === null ? null : [...before.ticks, ...now.ticks];
+  // A reader that was away for long reads the ticks at once.
+  const isMany = ticks !== null && ticks.length > MOST_PIECES;
+  return { seq: now.seq, after: before.after, records, ticks: isMany ? null : ticks };
 }
 
 function isBegun(id: string, record: unknown): boolean {
@@ -157,7 +184,8 @@ export function followHead(heads: HeadFeed, options: Pick<EventsOptions, "signal
 
 async function* follow(heads: HeadFeed, ended: AbortSignal): AsyncGenerator<HeadChangeShape, undefined> {
   using seat = heads.join();
-  yield { seq: await heads.end(), records: null };
+  const seq = await heads.end();
+  yield { seq, after: seq, records: null, ticks: null };
   for (;;) {
     const change = await seat.next(ended);
     if (change === undefined) return;

@@ -85,7 +85,10 @@ interface Range {
 async function rangeOf(context: Context, { head, until, limit, options }: Asked): Promise<Range> {
   const { since, file } = options;
   const bound = since === undefined ? 0 : (await resolveMoment(context, since)).seq;
-  const after = Math.max(0, until - Math.max(FIRST_WINDOW, limit * EVENTS_OF_LINE));
+  const wanted = Math.max(FIRST_WINDOW, limit * EVENTS_OF_LINE);
+  // What is new since an event is in the events after it, and in a few before, so that its turn or run is whole.
+  const isNew = options.after === undefined ? wanted : Math.max(0, until - options.after) + MARGIN;
+  const after = Math.max(0, until - Math.min(wanted, isNew));
   const path = file === undefined ? undefined : parseGivenPath(file);
   const last = path === undefined ? undefined : await context.index.iterationAt(path, until);
   // A change beneath a folder is no iteration of the folder, so the iterations of a folder do not limit the range.

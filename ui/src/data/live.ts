@@ -2,6 +2,7 @@ import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-quer
 import { useEffect, useSyncExternalStore } from "react";
 import { ChronicleError } from "../../../src/client/index.ts";
 import type { HeadChangeShape } from "../../../src/api/shapes.ts";
+import { type Ticks, ticksKey } from "../timeline/tick-store.ts";
 import { useApi, useWorkspaceApi } from "./api.ts";
 
 /** The time between two questions whether the server is there, in milliseconds. */
@@ -131,15 +132,31 @@ async function renewBy(queries: QueryClient, id: string, changes: readonly HeadC
   const records = new Set(changes.flatMap((one) => one.records ?? []));
   const isGrown = !isUnknown && [...records].every((kind) => ADDING.has(kind));
   queries.setQueryData<LiveHead>(liveHeadKey(id), { seq, isGrown });
+  const isTold = new Set<unknown>();
   const kinds = new Set([...records].map((kind) => kind.replace(/:.*/, "")));
   const isMeant = ([kind, of, what, detail]: readonly unknown[]): boolean => {
-    if (of !== id) return false;
+    if (of !== id || isTold.has(what)) return false;
     if (kind === "timeline") return !isGrown;
     if (kind !== "workspace" || isOfOneMoment(what, detail)) return false;
     const by = MADE_OLD_BY[String(what)] ?? [ANY];
     return by.length > 0 && (isUnknown || by.some((one) => one === ANY || kinds.has(one)));
   };
+  if (takeTicks(queries, id, changes)) isTold.add("ticks");
   await invalidate(queries, isMeant);
+}
+
+/** Adds the ticks that came with the changes to those that were read. Returns false if they must be read. */
+function takeTicks(queries: QueryClient, id: string, changes: readonly HeadChangeShape[]): boolean {
+  const key = ticksKey(id);
+  const store = queries.getQueryData<Ticks>(key)?.store;
+  if (store === undefined) return false;
+  for (const { after, seq, ticks } of changes) {
+    if (ticks === null || store.head < after) return false;
+    for (const piece of ticks) store.add(piece);
+    store.head = Math.max(store.head, seq);
+  }
+  queries.setQueryData<Ticks>(key, { store });
+  return true;
 }
 
 /** The files of a recorded moment never change. */

@@ -70,7 +70,7 @@ interface RecentAsked {
 }
 
 /** Several pages ask for what is new after the same event, and get the same answer, although they have read different ones. */
-const SAME_AFTER = 256;
+const SAME_AFTER = 64;
 
 /** Reads the newest lines. If the history has only grown, reads only what is new. */
 async function recentNow(on: WorkspaceApi, { limit, options, head, known }: RecentAsked): Promise<RecentShape> {

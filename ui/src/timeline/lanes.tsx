@@ -10,12 +10,11 @@ import { type Drawn, type Hit, hitAt } from "./hit.ts";
 import { HitTip } from "./hit-tip.tsx";
 import { lanesOf, undoneWork } from "./lane-model.ts";
 import { Legend } from "./legend.tsx";
-import { laneKey, type TickAt } from "./tick-store.ts";
+import { laneKey, type TickAt, type Ticks } from "./tick-store.ts";
 import type { Playhead } from "./use-playhead.ts";
 import { moved, positionOf, type Span, timeAt, wholeSpan, zoomed } from "./time-scale.ts";
 import { useCanvas } from "./use-canvas.ts";
 import { useDrag, useWheel } from "./use-pointer.ts";
-import type { Ticks } from "./use-ticks.ts";
 
 interface LanesProps {
   readonly workspace: string;

@@ -14,6 +14,16 @@ interface MutableLane extends TickLane {
   isSorted: boolean;
 }
 
+/** The ticks that were read so far. The object is a new one after each change of the store. */
+export interface Ticks {
+  readonly store: TickStore;
+}
+
+/** The key of the query that has the ticks of a workspace. */
+export function ticksKey(workspace: string) {
+  return ["workspace", workspace, "ticks"] as const;
+}
+
 /** One tick, taken out of the columns. */
 export interface TickAt {
   readonly row: number;

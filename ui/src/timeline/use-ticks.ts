@@ -2,7 +2,7 @@ import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { WorkspaceApi } from "../../../src/api/workspace-api.ts";
 import { useWorkspaceApi } from "../data/api.ts";
-import { TickStore } from "./tick-store.ts";
+import { type Ticks, ticksKey, TickStore } from "./tick-store.ts";
 
 /** The number of ticks that are read first, so that the lanes are there soon, and with each further request. */
 const FIRST = 2_000;
@@ -10,14 +10,9 @@ const PIECE = 20_000;
 /** Older ticks are not read beyond this number, because of the memory of the page. The list still has them. */
 const MOST = 400_000;
 
-/** The ticks that were read so far. The object is a new one after each change of the store. */
-export interface Ticks {
-  readonly store: TickStore;
-}
-
 function ticksQuery(on: WorkspaceApi, known: () => Ticks | undefined) {
   return queryOptions({
-    queryKey: ["workspace", on.id, "ticks"],
+    queryKey: ticksKey(on.id),
     queryFn: async (): Promise<Ticks> => ({ store: await continued(on, known()?.store) }),
     structuralSharing: false,
     gcTime: 60_000,
@@ -47,7 +42,7 @@ async function continued(on: WorkspaceApi, store = new TickStore()): Promise<Tic
 export function useTicks(workspace: string): Ticks | undefined {
   const on = useWorkspaceApi(workspace);
   const queries = useQueryClient();
-  const key = ["workspace", workspace, "ticks"];
+  const key = ticksKey(workspace);
   const { data } = useQuery(ticksQuery(on, () => queries.getQueryData<Ticks>(key)));
   const store = data?.store;
   const size = store?.size ?? 0;
