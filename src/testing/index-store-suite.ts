@@ -214,7 +214,10 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
         ...{ seq, recordId, kind: "tool", outcome: "open", started: 100, ended: 100 },
         ...{ actor: "ada", session: "s\0", turn: "", changed: 0, ...some },
       });
-      const row = ({ seq, recordId: _, ...rest }: Tick, first = seq): TickRow => ({ ...rest, first, last: seq });
+      const row = (tick: Tick, first = tick.seq): TickRow => {
+        const { kind, outcome, started, ended, actor, session, turn, changed } = tick;
+        return { ...{ kind, outcome, started, ended, actor, session, turn, changed }, first, last: tick.seq };
+      };
       const range = { after: 0, upTo: 9, limit: 9 };
       expect(await store.ticks(range)).toEqual([]);
       const events = [eventAt(1, "action:a"), eventAt(2, "file:a"), eventAt(3, "action:b")];

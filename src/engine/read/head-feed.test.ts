@@ -46,7 +46,7 @@ it("a follower is told the head at once, and then once for what is recorded in q
   await workspace.putFile("g", Buffer.from("1"));
   const changes = await follower.until(await headOf(workspace));
   expect(changes.length).toBeLessThan(4);
-  expect([...new Set(changes.flatMap(({ records }) => records))].sort()).toEqual(["action", "file", "intent:write"]);
+  expect(new Set(changes.flatMap(({ records }) => records))).toEqual(new Set(["action", "file", "intent:write"]));
   expect(changes.map(({ after }) => after)).toEqual([before, ...changes.slice(0, -1).map(({ seq }) => seq)]);
   const pieces = changes.flatMap(({ ticks }) => ticks ?? []);
   expect(pieces.flatMap(({ kinds, kind }) => kind.map((one) => kinds[one]))).toEqual(

@@ -1,0 +1,70 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { describeWithBrowser, openTab, SOON } from "./page-browser.ts";
+import { type PageStore, servedStore } from "./page-store.ts";
+
+/** An agent's two turns, a person's edit, a command that fails, and an undo. */
+async function story(box: PageStore): Promise<void> {
+  box.write("a.txt", "1\n2\n3\n");
+  await box.must(["init"]);
+  await box.turn("p1", "Write three files", {
+    "a.txt": () => box.write("a.txt", "one\n2\n3\n"),
+    "b.txt": () => box.write("b.txt", "b\n"),
+    "$ rm b.txt": () => rmSync(join(box.project, "b.txt")),
+  });
+  box.write("c.txt", "by hand\n");
+  await box.must(["snapshot", "-m", "before lunch"]);
+  await box.call(["run", "--", "sh", "-c", "echo 1 > d.txt; exit 3"]);
+  await box.turn("p2", "Write one more", { "e.txt": () => box.write("e.txt", "e\n") });
+  await box.must(["undo"]);
+}
+
+/** A place of the lanes, and the kind of work that the tip names there. */
+interface Spot {
+  readonly kind: string;
+  readonly x: number;
+  readonly y: number;
+}
+
+/** Moves a pointer over all lanes, and returns the first place of each kind of work. */
+const SWEEP = `(async () => {
+  const canvas = document.querySelector(".lanes canvas");
+  const { left, top, width, height } = canvas.getBoundingClientRect();
+  const found = new Map();
+  for (let y = top + 40; y < top + height; y += 32)
+    for (let x = left + 118; x < left + width; x += 6) {
+      canvas.dispatchEvent(new PointerEvent("pointermove", { clientX: x, clientY: y, bubbles: true }));
+      await new Promise((done) => setTimeout(done, 5));
+      const kind = /· (\\w+)/.exec(document.querySelector(".mark-tip .quiet")?.textContent ?? "")?.[1];
+      if (kind !== undefined && !found.has(kind)) found.set(kind, { kind, x, y });
+    }
+  return [...found.values()];
+})()`;
+
+describeWithBrowser("the lanes of the timeline", () => {
+  it("draw every action; hovering names one, a click selects it, and what is recorded meanwhile appears", async () => {
+    await using box = await servedStore(story);
+    const id = await box.workspace();
+    await using tab = await openTab(await box.address(`/w/${id}`));
+    const { page } = tab;
+    await page.getByText("Write three files").first().waitFor();
+    const legend = page.locator(".legend li");
+    await expect
+      .poll(() => legend.allTextContents(), SOON)
+      .toEqual(expect.arrayContaining([" tool", " command", " edit", " went back", "● failed"]));
+    const found = await page.evaluate<readonly Spot[]>(SWEEP);
+    const kinds = found.map(({ kind }) => kind);
+    expect(kinds).toEqual(expect.arrayContaining(["command", "run", "snapshot", "tool", "undo"]));
+    const { x, y } = found.find(({ kind }) => kind === "command") ?? { x: 0, y: 0 };
+    await page.mouse.move(x, y);
+    await expect.poll(() => page.locator(".mark-tip").textContent(), SOON).toContain("rm b.txt");
+    await page.mouse.click(x, y);
+    await page.locator(".detail-title", { hasText: "rm b.txt" }).waitFor();
+    expect(page.url()).toContain("work=action");
+    expect(await page.locator('.item[aria-current="true"]').textContent()).toContain("Write three files");
+    box.write("later.txt", "1\n");
+    await box.must(["snapshot", "-m", "after lunch"]);
+    await page.locator(".item", { hasText: "after lunch" }).waitFor();
+  });
+});
