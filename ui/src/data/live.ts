@@ -123,7 +123,7 @@ const MADE_OLD_BY: Readonly<Record<string, readonly string[] | undefined>> = {
     present: ["conflict", "file"],
   },
   ...{ changes: OF_WORK, action: ["action", "intent", "prune"] },
-  ...{ du: [], prune: [], blame: [], palette: [], find: [], trial: [] },
+  ...{ du: [], prune: [], blame: [], palette: [], find: [] },
 };
 
 async function renewBy(queries: QueryClient, id: string, changes: readonly HeadChangeShape[]): Promise<void> {
@@ -138,7 +138,7 @@ async function renewBy(queries: QueryClient, id: string, changes: readonly HeadC
     if (of !== id || isTold.has(what)) return false;
     if (kind === "timeline") return !isGrown;
     if (kind !== "workspace" || isOfOneMoment(what, detail)) return false;
-    const by = MADE_OLD_BY[String(what)] ?? [ANY];
+    const by = isUpToNow(what, detail) ? [ANY] : (MADE_OLD_BY[String(what)] ?? [ANY]);
     return by.length > 0 && (isUnknown || by.some((one) => one === ANY || kinds.has(one)));
   };
   if (takeTicks(queries, id, changes)) isTold.add("ticks");
@@ -157,6 +157,12 @@ function takeTicks(queries: QueryClient, id: string, changes: readonly HeadChang
   }
   queries.setQueryData<Ticks>(key, { store });
   return true;
+}
+
+/** What differs from now is made old by any change. */
+function isUpToNow(what: unknown, detail: unknown): boolean {
+  const { to } = typeof detail === "object" && detail !== null ? (detail as { readonly to?: unknown }) : {};
+  return what === "changes" && to === "now";
 }
 
 /** The files of a recorded moment never change. */
