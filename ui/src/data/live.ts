@@ -191,8 +191,11 @@ function oneAtATime(run: (changes: readonly HeadChangeShape[]) => Promise<void>)
   let isOver = false;
   const go = async (): Promise<void> => {
     isRunning = true;
-    while (noted.length > 0 && !isOver) await run(noted.splice(0));
-    isRunning = false;
+    try {
+      while (noted.length > 0 && !isOver) await run(noted.splice(0));
+    } finally {
+      isRunning = false;
+    }
   };
   return {
     note: (change: HeadChangeShape): void => {
