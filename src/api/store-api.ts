@@ -122,6 +122,39 @@ export interface DoctorShape {
   checks: DoctorCheck[];
 }
 
+/**
+ * A change of a path that a person has marked as looked at. The mark belongs to the contents: the same path with other
+ * contents is another change, and is not marked. The fields have the meaning of those of `ChangeShape`.
+ */
+export interface MarkShape {
+  path: string;
+  before_hash: string;
+  after_hash: string;
+  /** Only if the change was also one of permissions. */
+  after_permissions?: number;
+}
+
+/** The marks of one person in one workspace, oldest first. */
+export interface MarksShape {
+  marks: MarkShape[];
+  /** Present if the kept marks are damaged, or were written by another version. They then count as no marks. */
+  problem?: string;
+}
+
+/** Marks to add and to remove. A mark that is both added and removed is added. */
+export interface MarkChanges {
+  readonly add?: readonly MarkShape[];
+  readonly remove?: readonly MarkShape[];
+}
+
+export interface MarkOptions {
+  /**
+   * The person whose marks are meant: any text. Default: the owner of the store. A server chooses the person by the
+   * caller's token.
+   */
+  readonly person?: string;
+}
+
 /** One store (`CHRONICLE_HOME`) and the workspaces in it. */
 export interface StoreApi {
   readonly home: string;
@@ -145,6 +178,16 @@ export interface StoreApi {
    */
   archive(id: string, archived?: boolean): Promise<WorkspaceShape>;
   workspaces(): Promise<WorkspaceShape[]>;
+  /**
+   * Returns the changes in a workspace (its whole id or exact name) that a person has marked as looked at. An agent has
+   * marks of its own.
+   */
+  marks(id: string, options?: MarkOptions): Promise<MarksShape>;
+  /**
+   * Marks changes in a workspace as looked at, or no longer. Marks are kept beside the history, and are no part of it.
+   * At most 5,000 marks (1 MiB) of each person are kept; the oldest give way.
+   */
+  mark(id: string, changes: MarkChanges, options?: MarkOptions): Promise<void>;
   /**
    * Removes a workspace's history from the store; the workspace's files stay. Within 24 hours, `unforget` brings the
    * history back. After that, the next `gc` frees the history and the contents that nothing else needs.

@@ -154,6 +154,16 @@ class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
     return this.#requests.one(storeCalls.forgetWorkspace, (await this.#shapeOf(id)).id);
   }
 
+  async marks(id: string, options: api.MarkOptions = {}): Promise<api.MarksShape> {
+    refusePerson(options);
+    return this.#requests.one(storeCalls.listMarks, id);
+  }
+
+  async mark(id: string, changes: api.MarkChanges, options: api.MarkOptions = {}): Promise<void> {
+    refusePerson(options);
+    return this.#requests.one(storeCalls.changeMarks, id, changes);
+  }
+
   /** Makes later calls of this object throw `USAGE`. The connections stay open, because they belong to the client. */
   async close(): Promise<void> {
     this.#requests.close();
@@ -194,6 +204,11 @@ class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
     };
     return new RemoteWorkspace(this.#wire.with({ acting, readOnly }), shape.id, shape.roots);
   }
+}
+
+/** A server knows the person by the token. */
+function refusePerson({ person }: api.MarkOptions): void {
+  if (person !== undefined) throw elsewhere("name another person");
 }
 
 function trackedElsewhere(): ChronicleError {

@@ -4,6 +4,9 @@ import type {
   ForgetOptions,
   InitOptions,
   InitShape,
+  MarkChanges,
+  MarkOptions,
+  MarksShape,
   OpenByIdOptions,
   OpenOptions,
   StoreApi,
@@ -41,9 +44,10 @@ import { openParts, notePartsOf } from "./open-parts.ts";
 import type { RootsCache, ListedWorkspace } from "../store/roots-cache.ts";
 import { refuseUnsafe, resolved, rootsFrom } from "../store/roots.ts";
 import { refuseOthersStore } from "../store/store-owner.ts";
+import { FileMarks } from "../store/file-marks.ts";
 import { keptBeside } from "./kept-beside.ts";
 import { collectStore, isThere, refuseToForget, storeTasks, storeUsage } from "./store-tasks.ts";
-import { writeWorkspaceFile } from "../store/workspace-file.ts";
+import { withNames, writeWorkspaceFile } from "../store/workspace-file.ts";
 import { workspaceShape } from "./workspace-shape.ts";
 import { agentsName, checkActorName, refuseClaimedName } from "../core/records/actor-name.ts";
 import { meantBy } from "../core/values/meant-by.ts";
@@ -229,6 +233,25 @@ class FileStore implements StoreApi {
     });
   }
 
+  marks(id: string, { person }: MarkOptions = {}): Promise<MarksShape> {
+    return withCode(async () => {
+      const { id: whole } = await this.#byId(id, true);
+      return this.#marksOf(whole, person).read();
+    });
+  }
+
+  mark(id: string, changes: MarkChanges, { person }: MarkOptions = {}): Promise<void> {
+    return withCode(async () => {
+      this.#checkWritable();
+      const { id: whole } = await this.#byId(id, true);
+      // The lock keeps other processes from writing the same file, and from forgetting the workspace meanwhile.
+      await withNames(this.#parts, async () => {
+        if (!isThere(this.#parts, whole)) this.#notFound(id);
+        this.#marksOf(whole, person).change(changes);
+      });
+    });
+  }
+
   gc(): Promise<GcShape> {
     return withCode(async () => {
       this.#checkWritable();
@@ -372,6 +395,12 @@ class FileStore implements StoreApi {
     throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${matching.length} workspaces`, {
       hint: LIST_THEM,
     });
+  }
+
+  #marksOf(id: string, person = "owner"): FileMarks {
+    const { backends, layout } = this.#parts;
+    const own = this.#options.role === "agent" ? `agent of ${person}` : person;
+    return new FileMarks(backends.disk, layout.workspace(id).marks, own);
   }
 
   #notFound(id: string): never {

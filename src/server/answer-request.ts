@@ -16,7 +16,7 @@ import type { ActingAs, WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import { withoutStoreSize } from "../core/text/store-full.ts";
 import type { AdmittedRequest } from "./callers/admission.ts";
-import type { Caller } from "./callers/caller.ts";
+import { type Caller, personOf } from "./callers/caller.ts";
 import { CallerStore, type StoreParts, inWords, needsRole } from "./callers/caller-store.ts";
 import {
   isReused,
@@ -200,8 +200,12 @@ export class RequestAnswer {
    */
   #roleFor({ on }: Route): Role {
     const { role } = this.#visit.caller;
-    const isForAgent = on !== "workspace" && this.#request.headers[ACTING.role] === "agent";
-    return isForAgent && mayDo(role, "agent") ? "agent" : role;
+    return on !== "workspace" && this.#isForAgent && mayDo(role, "agent") ? "agent" : role;
+  }
+
+  /** True if the caller acts on behalf of an agent, as the headers say. */
+  get #isForAgent(): boolean {
+    return this.#request.headers[ACTING.role] === "agent";
   }
 
   /**
@@ -252,7 +256,7 @@ export class RequestAnswer {
     const { caller } = this.#visit;
     const { id } = this.#params;
     if (id !== undefined) this.#params = { ...this.#params, id: await mustSee(this.#with.workspaces, caller, id) };
-    const store = new CallerStore(this.#with, caller);
+    const store = new CallerStore(this.#with, caller, personOf(caller, this.#isForAgent));
     await this.#reply(reply, this.#asked(signal), (asked) => row.answer(store, this.#fitting(asked)));
   }
 

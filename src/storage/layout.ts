@@ -84,6 +84,8 @@ export interface WorkspaceLayout {
   readonly offRecord: string;
   /** The locations of the workspace's folders at the last full capture. Disposable. */
   readonly whereabouts: string;
+  /** The changes that people have marked as looked at, a file for each person. No part of the history. */
+  readonly marks: string;
   /** In an imported workspace: the contents that the archive left out on purpose. */
   readonly withheld: string;
   /** In a replica: the history of its origin. */
@@ -186,6 +188,7 @@ export function workspaceLayout(folder: string): WorkspaceLayout {
     replicas: `${folder}/replicas`,
     offRecord: `${folder}/off-record.json`,
     whereabouts: `${folder}/whereabouts.json`,
+    marks: `${folder}/marks`,
     withheld: `${folder}/withheld`,
     upstream: upstreamLayout(`${folder}/upstream`),
   };

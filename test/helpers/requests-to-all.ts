@@ -33,6 +33,8 @@ export function requestsToAll({ base, ids, paths, hashes }: About): EachRequest 
     me: [{ path: "/v1/me" }],
     listWorkspaces: [{ path: "/v1/workspaces" }],
     getWorkspace: get(""),
+    listMarks: get("/marks"),
+    changeMarks: post("/marks", { add: paths.map((path) => ({ path, before_hash: "", after_hash: "" })) }),
     listFiles: get("/files", "/files?at=baseline", "/files?path=deep"),
     describeFile: files.flatMap((path) => get(`/file?path=${path}`, `/file?path=${path}&iteration=1`)),
     fileHistory: paths.flatMap((path) =>

@@ -48,6 +48,13 @@ export class PageStore extends Sandbox implements AsyncDisposable {
     throw new Error(`the server ended: ${child.exitCode ?? child.signalCode} ${said}`);
   }
 
+  /** Ends the server, and starts it at another port. */
+  async serveElsewhere(): Promise<void> {
+    await this.kill();
+    this.#port = 0;
+    await this.serve();
+  }
+
   async kill(): Promise<void> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;

@@ -3,7 +3,7 @@ import type { ConflictShape } from "../conflict-shape.ts";
 import type * as file from "../file-api.ts";
 import type * as record from "../record-api.ts";
 import type * as shapes from "../shapes.ts";
-import type { DoctorShape, InitShape } from "../store-api.ts";
+import type { DoctorShape, InitShape, MarksShape } from "../store-api.ts";
 import type * as sync from "../sync-api.ts";
 import type { RecentShape } from "../recent-api.ts";
 import type { TicksShape } from "../tick-api.ts";
@@ -114,6 +114,7 @@ export interface ReplyShapes {
   LiveRecordShape: LiveRecordShape;
   LogEventShape: shapes.LogEventShape;
   ManifestShape: shapes.ManifestShape;
+  MarksShape: MarksShape;
   MeShape: MeShape;
   MigratedShape: MigratedShape;
   OperationShape: shapes.OperationShape;

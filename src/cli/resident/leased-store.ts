@@ -68,6 +68,14 @@ export class LeasedStore implements StoreApi {
     return this.#needsClient();
   }
 
+  marks(): Promise<never> {
+    return this.#needsClient();
+  }
+
+  mark(): Promise<never> {
+    return this.#needsClient();
+  }
+
   gc(): Promise<never> {
     return this.#needsClient();
   }

@@ -3,7 +3,16 @@ import type { Route } from "../../api/routes/row.ts";
 import { WHO_CAN } from "../../core/values/agents-role.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { optional } from "../../util/optional.ts";
-import type { CreateOptions, InitShape, OpenByIdOptions, StoreApi, DoctorShape } from "../../api/store-api.ts";
+import type {
+  CreateOptions,
+  DoctorShape,
+  InitShape,
+  MarkChanges,
+  MarkOptions,
+  MarksShape,
+  OpenByIdOptions,
+  StoreApi,
+} from "../../api/store-api.ts";
 import type { DuShape, GcShape, WorkspaceShape } from "../../api/shapes.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import type { Caller } from "./caller.ts";
@@ -25,10 +34,13 @@ export class CallerStore implements StoreApi {
   readonly home = "";
   readonly #parts: StoreParts;
   readonly #caller: Caller;
+  readonly #person: MarkOptions;
 
-  constructor(parts: StoreParts, caller: Caller) {
+  /** `person`: the person whose marks are meant; `undefined` for the owner. */
+  constructor(parts: StoreParts, caller: Caller, person: string | undefined) {
     this.#parts = parts;
     this.#caller = caller;
+    this.#person = optional({ person });
   }
 
   /**
@@ -90,6 +102,16 @@ export class CallerStore implements StoreApi {
     const { store, workspaces } = this.#parts;
     const whole = await mustSee(workspaces, this.#caller, id);
     return this.#shown(await workspaces.giveUp(whole, () => store.forget(whole)));
+  }
+
+  async marks(id: string): Promise<MarksShape> {
+    const { store, workspaces } = this.#parts;
+    return store.marks(await mustSee(workspaces, this.#caller, id), this.#person);
+  }
+
+  async mark(id: string, changes: MarkChanges): Promise<void> {
+    const { store, workspaces } = this.#parts;
+    return store.mark(await mustSee(workspaces, this.#caller, id), changes, this.#person);
   }
 
   gc(): Promise<GcShape> {

@@ -22,3 +22,12 @@ export interface Caller {
 
 /** The caller on the store's Unix socket. Only the owner can connect to this socket. */
 export const OWNER: Caller = { id: "owner", name: "owner", role: "operator", isOwner: true };
+
+/**
+ * Returns the person whose marks a caller sees and changes. The socket and all pages of the owner are one person.
+ * `isForAgent`: the caller acts on behalf of an agent, which has marks of its own.
+ */
+export function personOf({ id, isOwner, isOfPage }: Caller, isForAgent: boolean): string | undefined {
+  const person = isOwner || isOfPage === true ? undefined : id;
+  return isForAgent ? `agent of ${person ?? OWNER.id}` : person;
+}

@@ -4,6 +4,7 @@ import { folderAbove, readName, readPath } from "../parts/given-path.ts";
 import { LineCounts, PathText } from "../parts/path-text.tsx";
 import { counted, digits, size, visible } from "../parts/words.ts";
 import type { FileChange } from "./net-changes.ts";
+import type { Seen } from "./seen.ts";
 import "./changed-files.css";
 
 interface FileLink {
@@ -16,8 +17,8 @@ interface ChangedFilesProps {
   /** The address that shows the change of one file. */
   readonly linkOf: (path: string) => FileLink;
   readonly current?: string | undefined;
-  /** The paths that this person has looked at. */
-  readonly seen?: ReadonlySet<string>;
+  /** What this person has looked at. */
+  readonly seen?: Seen;
 }
 
 const SIGN: Readonly<Record<FileChange["kind"], string>> = {
@@ -37,7 +38,12 @@ export function ChangedFiles({ changes, linkOf, current, seen }: ChangedFilesPro
   const folders = Map.groupBy(changes.slice(0, MOST), ({ path }) => folderAbove(path));
   return (
     <div className="changed-files">
-      <p className="quiet">{summaryOf(changes)}</p>
+      <p className="quiet">{summaryOf(changes, changes.filter((one) => seen?.has(one)).length)}</p>
+      {seen?.problem === undefined ? null : (
+        <p role="alert" className="quiet">
+          What you looked at: {seen.problem}
+        </p>
+      )}
       <ul>
         {[...folders].map(([folder, own]) => (
           <Fragment key={folder}>
@@ -52,7 +58,7 @@ export function ChangedFiles({ changes, linkOf, current, seen }: ChangedFilesPro
                 change={change}
                 link={linkOf(change.path)}
                 isCurrent={change.path === current}
-                isSeen={seen?.has(change.path) === true}
+                isSeen={seen?.has(change) === true}
               />
             ))}
           </Fragment>
@@ -115,11 +121,12 @@ function sizeText({ kind, entry, before, after, beforeSize, afterSize, similarit
   return delta === 0 ? "same size" : `${delta > 0 ? "+" : "−"}${size(Math.abs(delta))}`;
 }
 
-/** Returns `3 files: 1 created, 2 modified`. */
-function summaryOf(changes: readonly FileChange[]): string {
+/** Returns `3 paths: 1 created, 2 modified; 1 looked at`. */
+function summaryOf(changes: readonly FileChange[], seen: number): string {
   const kinds = (["created", "modified", "renamed", "deleted", "permissions"] as const)
     .map((kind) => [changes.filter((one) => one.kind === kind).length, kind] as const)
     .filter(([count]) => count > 0)
     .map(([count, kind]) => `${digits(count)} ${kind === "permissions" ? "with other permissions" : kind}`);
-  return `${counted(changes.length, "path")}: ${kinds.join(", ")}`;
+  const looked = seen === 0 ? "" : seen === changes.length ? "; all looked at" : `; ${digits(seen)} looked at`;
+  return `${counted(changes.length, "path")}: ${kinds.join(", ")}${looked}`;
 }

@@ -53,7 +53,7 @@ function Changes({ workspace, work, item }: ChangesProps) {
   const { data, error, refetch } = useChanges(workspace, work);
   const changes = useMemo(() => netChanges(data?.changes ?? []), [data]);
   const text = workText(work);
-  const seen = useSeen(workspace, text);
+  const seen = useSeen(workspace);
   const current =
     changes.find(({ path }) => path === file) ?? changes.find(({ entry }) => entry !== "dir") ?? changes[0];
   const searchOf = (path: string) => ({ work: text, file: path, ...(title === undefined ? {} : { title }) });
@@ -64,7 +64,7 @@ function Changes({ workspace, work, item }: ChangesProps) {
   useKeys({
     j: () => step(1),
     k: () => step(-1),
-    v: () => current !== undefined && seen.toggle(current.path),
+    v: () => current !== undefined && seen.toggle(current),
     Escape: () => void navigate({ to: "/w/$workspace", params: { workspace }, search: { work: text } }),
   });
   if (data === undefined && error !== null) return <Problem error={error} onAgain={() => void refetch()} />;
@@ -85,7 +85,7 @@ function Changes({ workspace, work, item }: ChangesProps) {
           <ChangedFiles
             changes={changes}
             current={current?.path}
-            seen={seen.paths}
+            seen={seen}
             linkOf={(path) => ({ workspace, search: searchOf(path) })}
           />
           <BesideChanges changes={data} />
@@ -97,8 +97,8 @@ function Changes({ workspace, work, item }: ChangesProps) {
               workspace={workspace}
               change={current}
               undo={undoOf(work)}
-              isSeen={seen.paths.has(current.path)}
-              onSeen={() => seen.toggle(current.path)}
+              isSeen={seen.has(current)}
+              onSeen={() => seen.toggle(current)}
             />
           )}
         </div>

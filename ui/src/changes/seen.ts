@@ -1,29 +1,59 @@
-import { useState } from "react";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import type { MarkChanges, MarkShape, MarksShape } from "../../../src/api/store-api.ts";
+import { useApi } from "../data/api.ts";
+import type { FileChange } from "./net-changes.ts";
 
-/** The paths that the person at this browser has marked as looked at. They are kept in the browser, not in the history. */
-export function useSeen(
-  workspace: string,
-  work: string,
-): { readonly paths: ReadonlySet<string>; toggle(path: string): void } {
-  const key = `chronicle.seen ${workspace} ${work}`;
-  const [paths, setPaths] = useState(() => read(key));
-  return {
-    paths,
-    toggle: (path) => {
-      const next = new Set(paths);
-      if (!next.delete(path)) next.add(path);
-      if (next.size === 0) localStorage.removeItem(key);
-      else localStorage.setItem(key, JSON.stringify([...next]));
-      setPaths(next);
+/** What this person has marked as looked at. */
+export interface Seen {
+  readonly has: (change: FileChange) => boolean;
+  readonly toggle: (change: FileChange) => void;
+  /** The reason why marks could not be read or kept. */
+  readonly problem: string | undefined;
+}
+
+/**
+ * The marks of this person in a workspace. The server keeps them beside the history. A mark belongs to the contents, so
+ * a file that changes further is no longer marked.
+ */
+export function useSeen(workspace: string): Seen {
+  const { store } = useApi().client;
+  const queries = useQueryClient();
+  const queryKey = ["marks", workspace];
+  const { data, error } = useQuery({ queryKey, queryFn: () => store.marks(workspace), select: keysOf });
+  const { mutate, error: refused } = useMutation({
+    mutationFn: (changes: MarkChanges) => store.mark(workspace, changes),
+    // One change after the other, so that the server gets them in the order of the keys.
+    scope: { id: `marks ${workspace}` },
+    onMutate: async (changes) => {
+      await queries.cancelQueries({ queryKey });
+      queries.setQueryData<MarksShape>(queryKey, (kept) => ({ marks: changed(kept?.marks ?? [], changes) }));
     },
+    onSettled: () => queries.isMutating({ mutationKey: queryKey }) <= 1 && queries.invalidateQueries({ queryKey }),
+    mutationKey: queryKey,
+  });
+  const has = (change: FileChange): boolean => data?.keys.has(keyOf(markOf(change))) === true;
+  return {
+    has,
+    toggle: (change) => mutate({ [has(change) ? "remove" : "add"]: [markOf(change)] }),
+    problem: refused?.message ?? error?.message ?? data?.problem,
   };
 }
 
-function read(key: string): ReadonlySet<string> {
-  try {
-    const kept: unknown = JSON.parse(localStorage.getItem(key) ?? "[]");
-    return new Set(Array.isArray(kept) ? kept.filter((one) => typeof one === "string") : []);
-  } catch {
-    return new Set();
-  }
+/** Returns the mark for a change. */
+function markOf({ path, before, after, permissions }: FileChange): MarkShape {
+  const own = permissions === undefined ? {} : { after_permissions: permissions.after };
+  return { path, before_hash: before, after_hash: after, ...own };
+}
+
+function keysOf({ marks, problem }: MarksShape): { readonly keys: ReadonlySet<string>; readonly problem?: string } {
+  return { keys: new Set(marks.map(keyOf)), ...(problem === undefined ? {} : { problem }) };
+}
+
+function keyOf(mark: MarkShape): string {
+  return JSON.stringify([mark.path, mark.before_hash, mark.after_hash, mark.after_permissions]);
+}
+
+function changed(marks: readonly MarkShape[], { add = [], remove = [] }: MarkChanges): MarkShape[] {
+  const gone = new Set(remove.map(keyOf));
+  return [...marks.filter((mark) => !gone.has(keyOf(mark))), ...add];
 }

@@ -1,4 +1,4 @@
-import type { CreateOptions } from "../../store-api.ts";
+import type { CreateOptions, MarkChanges } from "../../store-api.ts";
 import { defineCall, WORKSPACE } from "../row.ts";
 
 export const me = defineCall({
@@ -47,6 +47,22 @@ export const forgetWorkspace = defineCall({
   path: WORKSPACE,
   reply: { json: "WorkspaceShape" },
   ask: (id: string) => ({ params: { id } }),
+});
+
+export const listMarks = defineCall({
+  operation: "listMarks",
+  method: "GET",
+  path: `${WORKSPACE}/marks`,
+  reply: { json: "MarksShape" },
+  ask: (id: string) => ({ params: { id } }),
+});
+
+export const changeMarks = defineCall({
+  operation: "changeMarks",
+  method: "POST",
+  path: `${WORKSPACE}/marks`,
+  reply: { nothing: true },
+  ask: (id: string, { add, remove }: MarkChanges) => ({ params: { id }, body: { add, remove } }),
 });
 
 export const collectStore = defineCall({

@@ -3,7 +3,7 @@ import { ChronicleError } from "../../../core/values/errors.ts";
 import type { StoreApi } from "../../store-api.ts";
 import * as calls from "../calls/store-calls.ts";
 import { storeRoute, type StoreRoute, needsWholeStore, withoutUndefined } from "../row.ts";
-import { bool, moment, paging, word } from "../fields.ts";
+import { bool, moment, number, paging, path, word } from "../fields.ts";
 import { pageOf } from "../pages.ts";
 
 // The store that the server passes to these rows has only the workspaces that the caller may see.
@@ -92,6 +92,47 @@ const forget = storeRoute(calls.forgetWorkspace, {
   answer: (on, { params: { id = "" } }) => on.forget(id),
 });
 
+const listMarks = storeRoute(calls.listMarks, {
+  tag: "marks",
+  role: "reader",
+  summary: "The changes that the caller has marked as looked at",
+  description:
+    "Each token has marks of its own. The page of the store's owner and the Unix socket share those of the owner. Marks are kept beside " +
+    "the history, and are no part of it.",
+  answer: (on, { params: { id = "" } }) => on.marks(id),
+});
+
+const hash = (what: string) =>
+  z
+    .string()
+    .regex(/^(?:[0-9a-f]{64})?$/, "must be a hash, or empty")
+    .describe(what);
+
+const marks = (what: string) =>
+  z
+    .array(
+      z.strictObject({
+        path: path("the changed path"),
+        before_hash: hash("the hash of the content before the change; empty if there was none"),
+        after_hash: hash("the hash of the content after the change; empty if there is none"),
+        after_permissions: number("the permission bits after the change, if it changed them", 0o7777).optional(),
+      }),
+    )
+    .max(5_000)
+    .describe(what)
+    .optional();
+
+const changeMarks = storeRoute(calls.changeMarks, {
+  tag: "marks",
+  role: "reader",
+  summary: "Mark changes as looked at, or no longer",
+  description:
+    "A mark belongs to the contents: if the path changes further, that change is not marked. At most 5,000 marks (1 MiB) of each caller " +
+    "are kept in each workspace; the oldest give way.",
+  body: z.strictObject({ add: marks("the changes to mark"), remove: marks("the changes to mark no longer") }),
+  answer: (on, { params: { id = "" }, body }) => on.mark(id, body),
+});
+
 const collect = storeRoute(calls.collectStore, {
   tag: "upkeep",
   role: "operator",
@@ -122,4 +163,16 @@ const doctor = storeRoute(calls.doctor, {
   },
 });
 
-export const STORE_ROWS: readonly StoreRoute[] = [me, list, create, get, archive, forget, collect, usage, doctor];
+export const STORE_ROWS: readonly StoreRoute[] = [
+  me,
+  list,
+  create,
+  get,
+  archive,
+  forget,
+  listMarks,
+  changeMarks,
+  collect,
+  usage,
+  doctor,
+];
