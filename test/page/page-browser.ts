@@ -50,6 +50,8 @@ export function describeWithBrowser(name: string, tests: () => void): void {
 export interface LookOptions extends BrowserContextOptions {
   /** Messages of the console that the test causes on purpose. */
   readonly expected?: RegExp;
+  /** Prepares the tab, before it opens the address. */
+  readonly before?: (page: Page) => Promise<void>;
 }
 
 /** A tab of a browser profile, which is removed at the end. */
@@ -79,7 +81,7 @@ export class Tab implements AsyncDisposable {
 /** Opens an address in a browser profile of its own. */
 export async function openTab(url: string, options: LookOptions = {}): Promise<Tab> {
   if (browser === undefined) throw new Error("no browser was started");
-  const { expected, ...others } = options;
+  const { expected, before, ...others } = options;
   const context = await browser.newContext({
     viewport: { width: 1360, height: 850 },
     reducedMotion: "reduce",
@@ -87,6 +89,7 @@ export async function openTab(url: string, options: LookOptions = {}): Promise<T
   });
   context.setDefaultTimeout(PATIENCE_MS);
   const tab = await tabIn(context, expected);
+  await before?.(tab.page);
   await tab.page.goto(url);
   return tab;
 }
