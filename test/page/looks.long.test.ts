@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { DoctorShape } from "../../src/api/store-api.ts";
 import type { SyncShape } from "../../src/api/sync-api.ts";
 import { describeWithBrowser, openTab, SOON, type Tab } from "./page-browser.ts";
 import { accept, difference } from "./pictures.ts";
@@ -62,6 +63,9 @@ const HALTED = {
   ...{ lag: 0, pending: 0, conflicts: 0, applied: 1, head: 1 },
 } satisfies Partial<SyncShape>;
 
+/** What is wrong with a machine differs from machine to machine. */
+const FAULT = { name: "space", ok: false, detail: "the disk of the store is nearly full", hint: "free some of it" };
+
 interface View {
   readonly path: string;
   /** Resolves once the view is whole. */
@@ -69,23 +73,50 @@ interface View {
 }
 
 const text = (shown: string | RegExp) => (page: Page) => page.getByText(shown).first().waitFor();
-const lines = (page: Page) => page.locator(".cm-line").first().waitFor();
+// The view before may have the same texts, or an editor, too.
+const list = (page: Page) =>
+  page.getByRole("region", { name: "What happened, newest first" }).getByText("baseline of 5 paths").waitFor();
+const lineBeside = (role: "article" | "slider" | "textbox") => async (page: Page) => {
+  await page.getByRole(role).first().waitFor();
+  await page.locator(".cm-line").first().waitFor();
+};
+
+const CHANGES = `/changes?work=${TURN}&file=src%2Fprices.ts`;
 
 const VIEWS: Readonly<Record<string, View>> = {
-  home: { path: "/", isShown: text("undo of turn p1") },
-  timeline: { path: "", isShown: text("Check the amounts") },
-  selected: { path: `?work=${TURN}`, isShown: text(/2 paths:/) },
-  changes: { path: `/changes?work=${TURN}&file=src%2Fprices.ts`, isShown: lines },
-  file: { path: "/file?path=src%2Fprices.ts", isShown: lines },
-  files: { path: "/files?folder=src", isShown: text("prices.ts") },
-  conflicts: { path: "/conflicts", isShown: lines },
+  home: {
+    path: "/",
+    isShown: async (page) => {
+      await text("undo of turn p1")(page);
+      await text(FAULT.detail)(page);
+    },
+  },
+  timeline: { path: "", isShown: list },
+  selected: {
+    path: `?work=${TURN}`,
+    isShown: (page) =>
+      page
+        .getByRole("complementary", { name: "The selected work" })
+        .getByText(/2 paths:/)
+        .waitFor(),
+  },
+  changes: { path: CHANGES, isShown: lineBeside("article") },
+  file: { path: "/file?path=src%2Fprices.ts", isShown: lineBeside("slider") },
+  files: {
+    path: "/files?folder=src",
+    isShown: async (page) => {
+      await page.getByRole("heading", { name: "Files", exact: true }).waitFor();
+      await text("prices.ts")(page);
+    },
+  },
+  conflicts: { path: "/conflicts", isShown: lineBeside("textbox") },
   sync: { path: "/sync", isShown: text("80 of 90 entries") },
   integrity: { path: "/integrity", isShown: text("It commits to") },
   space: { path: "/space", isShown: text("This workspace") },
   palette: {
     path: "",
     isShown: async (page) => {
-      await page.getByText("Check the amounts").first().waitFor();
+      await list(page);
       await page.keyboard.press("Control+k");
       await page.getByRole("dialog").getByText("Integrity").first().waitFor();
     },
@@ -93,7 +124,7 @@ const VIEWS: Readonly<Record<string, View>> = {
   keys: {
     path: "",
     isShown: async (page) => {
-      await page.getByText("Check the amounts").first().waitFor();
+      await list(page);
       await page.keyboard.press("?");
       await page.getByRole("dialog", { name: "Keys" }).waitFor();
     },
@@ -104,6 +135,8 @@ const look = (page: Page): Promise<Buffer> => page.screenshot({ animations: "dis
 
 /** Looks until nothing moves any more. */
 async function still(page: Page): Promise<Buffer> {
+  // What is read after the view is shown may take longer than two looks.
+  await page.waitForTimeout(1_000);
   for (let before = await look(page); ;) {
     const after = await look(page);
     if (after.equals(before)) return after;
@@ -135,6 +168,8 @@ describeWithBrowser("a view", () => {
       await page.clock.setFixedTime(NOW);
       await withOwnFonts(page);
       await withSameIds(page);
+      const doctor = { ok: false, store: "/store", checks: [FAULT] } satisfies DoctorShape;
+      await page.route(/\/v1\/doctor$/, (route) => route.fulfill({ json: doctor }));
       const sync = { ...HALTED, id: "shop", workspace: id, folder: shop.project };
       await page.route(/\/v1\/syncs\b/, (route) => route.fulfill({ json: { items: [sync], next: null } }));
     };
@@ -162,7 +197,11 @@ describeWithBrowser("a view", () => {
       const found = await differenceOf(page, `${name}-${kind}`, scale);
       if (found !== undefined) differences.push(found);
     }
-    await page.keyboard.press("Escape");
+    const dialog = page.getByRole("dialog");
+    if (await dialog.isVisible()) {
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+    }
     expect(differences.join("\n")).toBe("");
   });
 
@@ -171,8 +210,8 @@ describeWithBrowser("a view", () => {
     const [{ width, height, scale }] = LOOKS;
     await page.emulateMedia({ colorScheme: "light" });
     await page.setViewportSize({ width, height });
-    await tab.go(`/w/${id}/changes?work=${TURN}&file=src%2Fprices.ts`);
-    await lines(page);
+    await tab.go(`/w/${id}${CHANGES}`);
+    await lineBeside("article")(page);
     await page.getByRole("navigation", { name: "Changed files" }).evaluate((part: HTMLElement) => {
       part.style.visibility = "hidden";
     });

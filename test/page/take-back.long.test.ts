@@ -64,7 +64,7 @@ describeWithBrowser("taking work back", () => {
     await dialog.getByText("Back again:").waitFor();
     await dialog
       .getByRole("listitem")
-      .filter({ hasText: /comes back.*new\.ts/ })
+      .filter({ hasText: /came back.*new\.ts/ })
       .waitFor();
     expect([box.read("src/login.ts"), box.read("src/new.ts")]).toEqual([changed(3, 30, 57), "new\n"]);
     await dialog.getByRole("button", { name: "Close" }).click();

@@ -4,6 +4,8 @@ import type { ChangesShape } from "../../../src/api/action-shapes.ts";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
 import { useChanges, useRecent } from "../data/queries.ts";
 import { parseWork, undoOf, type WorkRef, workOf, workText } from "../data/work-ref.ts";
+import { Actor } from "../parts/actor.tsx";
+import { Ago } from "../parts/time.tsx";
 import { Empty, Loading, Problem } from "../parts/states.tsx";
 import { PathText } from "../parts/path-text.tsx";
 import { counted, visible } from "../parts/words.ts";
@@ -50,6 +52,8 @@ function Changes({ workspace, work, item }: ChangesProps) {
   const { file, title: named } = useSearch({ from: "/w/$workspace/changes" });
   const title = item?.summary ?? named;
   const navigate = useNavigate({ from: "/w/$workspace/changes" });
+  // What the view of a file says of parts that were taken back is over once all of the work is.
+  const [round, setRound] = useState(0);
   const { data, error, refetch } = useChanges(workspace, work);
   const changes = useMemo(() => netChanges(data?.changes ?? []), [data]);
   const text = workText(work);
@@ -72,14 +76,12 @@ function Changes({ workspace, work, item }: ChangesProps) {
   return (
     <div className="changes">
       {error === null ? null : <Problem error={error} onAgain={() => void refetch()} />}
-      <header className="changes-head">
-        <div>
-          <h1>{visible(title ?? data.selection)}</h1>
-          <p className="quiet">{visible(data.selection)}</p>
-          <CompareMoments workspace={workspace} work={work} />
-        </div>
-        <TakeBack workspace={workspace} work={work} item={item} />
-      </header>
+      <ChangesHead
+        {...{ workspace, work, item }}
+        title={title ?? data.selection}
+        selection={data.selection}
+        onDone={() => setRound(round + 1)}
+      />
       <div className="changes-body">
         <nav className="changes-files" aria-label="Changed files">
           <ChangedFiles
@@ -93,7 +95,7 @@ function Changes({ workspace, work, item }: ChangesProps) {
         <div className="changes-file">
           {current === undefined ? null : (
             <FileChangeView
-              key={current.path}
+              key={`${round} ${current.path}`}
               workspace={workspace}
               change={current}
               undo={undoOf(work)}
@@ -104,6 +106,37 @@ function Changes({ workspace, work, item }: ChangesProps) {
         </div>
       </div>
     </div>
+  );
+}
+
+interface ChangesHeadProps extends ChangesProps {
+  readonly title: string;
+  /** What the changes are of, in the words of the engine. */
+  readonly selection: string;
+  readonly onDone: () => void;
+}
+
+/** What the work was, and the way to take all of it back. */
+function ChangesHead({ workspace, work, item, title, selection, onDone }: ChangesHeadProps) {
+  return (
+    <header className="changes-head">
+      <div>
+        <h1>{visible(title)}</h1>
+        {item === undefined ? <p className="quiet">{visible(selection)}</p> : <Facts item={item} />}
+        <CompareMoments workspace={workspace} work={work} />
+      </div>
+      <TakeBack workspace={workspace} work={work} item={item} onDone={onDone} />
+    </header>
+  );
+}
+
+/** Who did the work, when, and whether it is still there. */
+function Facts({ item: { actor, who, timestamp, undone } }: { readonly item: RecentItem }) {
+  return (
+    <p className="changes-facts">
+      <Actor actor={actor} who={who} /> <Ago at={timestamp} />
+      {undone === true ? <span className="tag">undone</span> : null}
+    </p>
   );
 }
 

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
-import { Columns2, Eye, EyeOff, History, Rows2, WrapText } from "lucide-react";
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { Columns2, History, Rows2, Square, SquareCheck, WrapText } from "lucide-react";
+import { lazy, type ReactNode, Suspense, useState, useSyncExternalStore } from "react";
 import type { UndoOptions } from "../../../src/api/workspace-api.ts";
 import { useMayChange } from "../data/api.ts";
 import { LARGEST_TEXT, useText } from "../data/queries.ts";
@@ -28,19 +28,37 @@ type Layout = "split" | "unified";
 
 const LAYOUT = "chronicle.diff";
 
+/** The width from which two states have room beside each other. */
+const WIDE = matchMedia("(min-width: 900px)");
+
+/** The layout of differences. Until somebody chooses one in this view, the window's width and earlier choices do. */
+function useLayout(): readonly [Layout, (layout: Layout) => void] {
+  const [chosen, setChosen] = useState<Layout>();
+  const isWide = useSyncExternalStore(
+    (listener) => {
+      WIDE.addEventListener("change", listener);
+      return () => WIDE.removeEventListener("change", listener);
+    },
+    () => WIDE.matches,
+  );
+  const layout = isWide && localStorage.getItem(LAYOUT) !== "unified" ? "split" : "unified";
+  return [
+    chosen ?? layout,
+    (next) => {
+      localStorage.setItem(LAYOUT, next);
+      setChosen(next);
+    },
+  ];
+}
+
 /** One changed file: what it was and what it became, and the parts that can be taken back. */
 export function FileChangeView({ workspace, change, undo, isSeen, onSeen }: FileChangeViewProps) {
-  const [layout, setLayout] = useState<Layout>(() =>
-    localStorage.getItem(LAYOUT) === "unified" || innerWidth < 900 ? "unified" : "split",
-  );
+  const [layout, setLayout] = useLayout();
   const [isLoose, setLoose] = useState(false);
   const [counts, setCounts] = useState<{ readonly added: number; readonly removed: number }>();
   const mayChange = useMayChange();
   const other = layout === "split" ? "unified" : "split";
-  const switchLayout = (): void => {
-    localStorage.setItem(LAYOUT, other);
-    setLayout(other);
-  };
+  const switchLayout = (): void => setLayout(other);
   useKeys({ s: switchLayout, w: () => setLoose((now) => !now) });
   return (
     <article className="file-change" aria-label={`Changes of ${visible(readPath(change.path))}`}>
@@ -102,13 +120,14 @@ function FileHead({ workspace, change, counts, toggles, onSeen, onLoose, onLayou
       <span className="grow" />
       <button
         type="button"
-        className="icon-button"
+        className="button looked-at"
         aria-pressed={isSeen}
         onClick={onSeen}
         title={isSeen ? "Looked at (v)" : "Mark as looked at (v)"}
         aria-label="Looked at"
       >
-        {isSeen ? <Eye size={15} aria-hidden="true" /> : <EyeOff size={15} aria-hidden="true" />}
+        {isSeen ? <SquareCheck size={15} aria-hidden="true" /> : <Square size={15} aria-hidden="true" />}
+        <span className="looked-at-words">Looked at</span>
       </button>
       <button
         type="button"

@@ -165,12 +165,12 @@ function Iteration({ iteration }: { readonly iteration: IterationShape }) {
 }
 
 /** Who stands behind an iteration, as far as it tells. A name alone does not tell agents from commands. */
-function whoOf({ actor, cause, turn, upstream, replica }: IterationShape): ComponentProps<typeof Actor>["who"] {
+function whoOf({ actor, cause, turn, action, upstream, replica }: IterationShape): ComponentProps<typeof Actor>["who"] {
   if (replica !== undefined) return "replica";
   if (upstream !== undefined) return "origin";
-  if (turn !== undefined) return "agent";
-  if (cause === "session") return "command";
-  return actor === "human" ? "person" : "unknown";
+  if (cause === "run") return "command";
+  if (actor === "human") return "person";
+  return turn === undefined && action === undefined ? "unknown" : "agent";
 }
 
 interface FileActionsProps {

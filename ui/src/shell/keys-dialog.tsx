@@ -39,7 +39,9 @@ export function KeysDialog({ isOpen, onClose }: { readonly isOpen: boolean; read
               </div>
             ))}
           </dl>
-          <Dialog.Close className="button">Close</Dialog.Close>
+          <div className="dialog-actions">
+            <Dialog.Close className="button">Close</Dialog.Close>
+          </div>
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>

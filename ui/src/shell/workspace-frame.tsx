@@ -1,6 +1,6 @@
-import { Link, Outlet, useParams } from "@tanstack/react-router";
+import { Link, Outlet, useLocation, useParams } from "@tanstack/react-router";
 import { FolderTree, GitCompare, HardDrive, History, RefreshCw, ShieldCheck, Split } from "lucide-react";
-import { Fragment } from "react";
+import { Fragment, useEffect, useRef } from "react";
 import { ChronicleError } from "../../../src/client/index.ts";
 import { useLiveWorkspace } from "../data/live.ts";
 import { useConflicts, useRecording } from "../data/queries.ts";
@@ -22,11 +22,17 @@ const VIEWS = [
 export function WorkspaceFrame() {
   const { workspace } = useParams({ from: "/w/$workspace" });
   useLiveWorkspace(workspace);
+  const views = useRef<HTMLElement>(null);
+  const { pathname } = useLocation();
+  // Not all views have room in a narrow window. The present one is always in sight.
+  useEffect(() => {
+    views.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [pathname]);
   const { error } = useRecording(workspace);
   const isGone = error instanceof ChronicleError && error.code === "NOT_FOUND";
   return (
     <div className="workspace">
-      <nav className="views" aria-label="Views of the workspace">
+      <nav ref={views} className="views" aria-label="Views of the workspace">
         {VIEWS.map(([to, name, Icon]) => (
           <Link
             key={to}
@@ -35,6 +41,8 @@ export function WorkspaceFrame() {
             className="view-link"
             activeOptions={{ exact: true, includeSearch: false }}
             activeProps={{ "aria-current": "page" }}
+            // A file is one of the files.
+            aria-current={name === "Files" && pathname.endsWith("/file") ? "page" : undefined}
           >
             <Icon size={15} aria-hidden="true" />
             <span>{name}</span>

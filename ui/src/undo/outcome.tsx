@@ -28,7 +28,7 @@ export function Outcome({ result, isDone = false }: OutcomeProps) {
       <ul className="outcome-paths">
         {changes.slice(0, MOST).map(({ path, kind }) => (
           <li key={path} className={kind}>
-            <span className="outcome-word">{WORDS[kind]}</span> <PathText path={path} />
+            <span className="outcome-word">{(isDone ? DONE_WORDS : WORDS)[kind]}</span> <PathText path={path} />
           </li>
         ))}
         {changes.length > MOST ? <li className="quiet">and {digits(changes.length - MOST)} more</li> : null}
@@ -61,6 +61,14 @@ const WORDS = {
   deleted: "is removed",
   permissions: "permissions",
   renamed: "is renamed",
+} as const;
+
+const DONE_WORDS = {
+  created: "came back",
+  modified: "changed",
+  deleted: "was removed",
+  permissions: "permissions",
+  renamed: "was renamed",
 } as const;
 
 function Git({ result: { git = [] } }: { readonly result: UndoShape | RestoreShape }) {

@@ -18,16 +18,18 @@ interface TakeBackProps {
   readonly workspace: string;
   readonly work: WorkRef;
   readonly item: RecentItem | undefined;
+  readonly onDone?: () => void;
 }
 
 /** The button that takes work back, or does it again. It first shows exactly what would happen. */
-export function TakeBack({ workspace, work, item }: TakeBackProps) {
+export function TakeBack({ workspace, work, item, onDone }: TakeBackProps) {
   return (
     <PlanButton
       workspace={workspace}
       plan={planOf(work, item)}
       subject={item?.summary}
       isDisabled={item?.open === true}
+      onDone={onDone}
       hasKey
     />
   );
@@ -42,10 +44,12 @@ interface PlanButtonProps {
   readonly isDisabled?: boolean;
   /** True if the key `u` opens it. */
   readonly hasKey?: boolean;
+  /** Called once the plan was carried out. */
+  readonly onDone?: (() => void) | undefined;
 }
 
 /** A button for a way back. It opens a look at what would happen, and nothing happens before that. */
-export function PlanButton({ workspace, plan, subject, isDisabled = false, hasKey = false }: PlanButtonProps) {
+export function PlanButton({ workspace, plan, subject, isDisabled = false, hasKey = false, onDone }: PlanButtonProps) {
   // The dialog keeps its plan: once the work is taken back, the button's own plan is to do it again.
   const [opened, setOpened] = useState<Plan>();
   const mayChange = useMayChange();
@@ -66,7 +70,7 @@ export function PlanButton({ workspace, plan, subject, isDisabled = false, hasKe
             <Dialog.Title className="dialog-title">{opened?.title}</Dialog.Title>
             {subject === undefined ? null : <p className="undo-subject">{visible(subject)}</p>}
             <Dialog.Description className="quiet">{opened?.meaning}</Dialog.Description>
-            {opened === undefined ? null : <UndoSteps workspace={workspace} plan={opened} />}
+            {opened === undefined ? null : <UndoSteps workspace={workspace} plan={opened} onDone={onDone} />}
           </Dialog.Popup>
         </Dialog.Portal>
       </Dialog.Root>
@@ -77,11 +81,15 @@ export function PlanButton({ workspace, plan, subject, isDisabled = false, hasKe
 const NO_KEYS = {};
 
 /** A look at what would happen, then the act, then the way back. */
-function UndoSteps({ workspace, plan }: { readonly workspace: string; readonly plan: Plan }) {
+function UndoSteps({
+  workspace,
+  plan,
+  onDone,
+}: Pick<PlanButtonProps, "workspace" | "onDone"> & { readonly plan: Plan }) {
   const on = useWorkspaceApi(workspace);
   const queries = useQueryClient();
   const renew = (): Promise<void> => renewWorkspace(queries, workspace);
-  const act = useMutation({ mutationFn: () => plan.run(on, false), onSettled: renew });
+  const act = useMutation({ mutationFn: () => plan.run(on, false), onSuccess: () => onDone?.(), onSettled: renew });
   // What would happen is found anew each time the dialog is opened, and when somebody changes something meanwhile.
   const opening = useId();
   const trial = useQuery({
