@@ -148,6 +148,8 @@ export interface ChangesShape {
   /** The selection in words for people, such as `turn 3f2a…`. */
   selection: string;
   actions: ActionShape[];
+  /** `yes`: all of the changes are undone. `part`: some of them, or some hunks, are. `no`: none is, or there are none. */
+  undone: "yes" | "part" | "no";
   /**
    * The changes, sorted by path. The changes of one path are sorted by age, the oldest first. If other work changed a
    * path in between, the path has one item for each uninterrupted sequence of changes.

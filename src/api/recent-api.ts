@@ -99,6 +99,8 @@ export interface RecentItem {
   /** True if the work was undone. `undone_by` is the operation that undid it, if it is known. */
   undone?: boolean;
   undone_by?: string;
+  /** True if only a part of the work was undone: some of its files, or some hunks of a file. `undone` is then not set. */
+  partly_undone?: true;
   /** True if the next `undo` without a selection undoes this item, or the last part of it that is not undone. */
   is_next?: true;
   /**

@@ -145,6 +145,14 @@ describe("the titles of the list", () => {
     expect(title({ kind: "undo", summary: "undo of run: run tests" })).toContain("  undo of run: run tests  ");
   });
 
+  it("say that only a part of the work is undone, also if the text is cut", () => {
+    const part = { kind: "turn", actions: 2, partly_undone: true } as const;
+    expect(title({ ...part, summary: "tidy up" })).toContain("  turn: tidy up · 2 actions · partly undone  ");
+    const long = { ...part, summary: "tidy up ".repeat(20) };
+    expect(title(long, 130)).toContain("… · 2 actions · partly undone  ");
+    expect(title(long, 80)).toContain("… · partly undone  ");
+  });
+
   it("count the actions of a turn, also if its text is cut", () => {
     expect(title({ kind: "turn", summary: "tidy up", actions: 2 })).toContain("  turn: tidy up · 2 actions  ");
     expect(title({ kind: "turn", summary: "tidy up", actions: 1 })).toContain("  turn: tidy up  ");

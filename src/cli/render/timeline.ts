@@ -252,13 +252,18 @@ function whoWords({ who, actor }: Pick<RecentItem, "who" | "actor">, { isNarrow 
   return who === "sub-agent" ? `${name} (sub)` : who;
 }
 
-/** Returns what happened, in at most `most` columns. The number of a turn's actions is kept if the text is cut. */
+/**
+ * Returns what happened, in at most `most` columns. The number of a turn's actions, and that it is partly undone, are
+ * kept if the text is cut.
+ */
 function titleOf(item: RecentItem, now: number, most: number): string {
-  const { kind, actions = 1 } = item;
+  const { kind, actions = 1, partly_undone: isPartlyUndone = false } = item;
   const text = printable(textOf(item, now));
   const count = kind === "turn" && actions > 1 ? ` · ${counted(actions, "action")}` : "";
-  const left = most - widthOf(count);
-  return left < SHORTEST_SUMMARY ? shortened(text, most) : `${shortened(text, left)}${count}`;
+  const undone = isPartlyUndone ? " · partly undone" : "";
+  const fits = (end: string): boolean => most - widthOf(end) >= SHORTEST_SUMMARY;
+  const end = [`${count}${undone}`, undone].find(fits) ?? "";
+  return `${shortened(text, most - widthOf(end))}${end}`;
 }
 
 /** Returns what happened, in words. The kind comes first, unless the words begin with it. */

@@ -31,6 +31,19 @@ export function holdsSeq(ranges: SeqRanges, seq: number): boolean {
   return false;
 }
 
+/** True if the set holds any number from `first` to `last`. */
+export function holdsAnySeq(ranges: SeqRanges, first: number, last: number): boolean {
+  let low = 0;
+  let high = ranges.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((ranges[middle]?.[1] ?? 0) < first) low = middle + 1;
+    else high = middle;
+  }
+  const range = ranges[low];
+  return range !== undefined && range[0] <= last;
+}
+
 /** Decodes the ranges in a record. Throws `LOG_DAMAGED` if they are invalid. */
 export function decodeRanges(value: Json): SeqRanges {
   if (!Array.isArray(value)) return damaged("the ranges are not a list");

@@ -1,6 +1,6 @@
 import type { FileRecord } from "../../core/values/file-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
-import { holdsSeq, type SeqRanges } from "../../core/values/seq-ranges.ts";
+import { holdsAnySeq, holdsSeq, type SeqRanges } from "../../core/values/seq-ranges.ts";
 import type { UndoStack } from "../../core/records/undo-stack.ts";
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import type { Context } from "../log/context.ts";
@@ -21,6 +21,8 @@ export interface UndoneEvents {
   readonly clean: ReadonlySet<SeqSpan>;
   /** Returns false if no undo can have undone the event with this seq. */
   readonly mayHold: (seq: number) => boolean;
+  /** Returns false if no undo can have undone an event from `first` to `last`, not even one hunk of it. */
+  readonly mayTouch: (first: number, last: number) => boolean;
   /** Returns true if this event of a file is undone. */
   readonly holds: (seq: number, record: FileRecord, path: WorkspacePath) => boolean;
   /** Returns the spans of the undos that undid this event of a file. */
@@ -108,6 +110,8 @@ export function undoneBy(
     mayHold: (seq) =>
       wholes.some(({ target }) => isIn(target, seq)) ||
       ofWork.some(({ selective: { took, met } }) => holdsSeq(took, seq) || holdsSeq(met, seq)),
+    mayTouch: (first, last) =>
+      wholes.some((one) => meets(one, first, last)) || ofWork.some((one) => touchesAny(one, first, last)),
     holds: (seq, record, path) =>
       (whole.size > 0 && owners.of(record).some((id) => whole.get(id)?.some((undo) => tookWhole(undo, seq, path)))) ||
       ofWork.some((undo) => tookAt(undo, seq, path)),
@@ -124,6 +128,14 @@ export function undoneBy(
     },
     partsAt: (path) => ofWork.flatMap((undo) => partOf(undo, path)),
   };
+}
+
+function meets({ target }: WholeUndo, first: number, last: number): boolean {
+  return target.fromSeq < last && first <= target.toSeq;
+}
+
+function touchesAny({ selective: { took, met, parts } }: PartUndo, first: number, last: number): boolean {
+  return [took, met, ...parts.map((one) => one.took)].some((ranges) => holdsAnySeq(ranges, first, last));
 }
 
 function partOf(undo: PartUndo, path: WorkspacePath): HunkUndo[] {

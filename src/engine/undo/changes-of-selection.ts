@@ -15,6 +15,7 @@ import { changeShape, gitShape, shownPath } from "../log/shape.ts";
 import { lineParts } from "../read/change-details.ts";
 import { Patches } from "../read/patches.ts";
 import { renameParts, renamesAmong } from "../read/renames.ts";
+import { UndoneParts } from "./how-undone.ts";
 import { compactedAway, selectorOf, withoutSightings, workOf } from "./selection.ts";
 import { unknownNotes } from "./unknown-before.ts";
 
@@ -55,6 +56,7 @@ export async function changesOfSelection(
   return {
     selection: work.label,
     actions: await shapesOf(context, actions),
+    undone: await (await UndoneParts.of(context)).ofEvents(own),
     changes,
     ...(git.changes.length === 0 ? {} : { git: git.changes.map(gitShape) }),
     ambiguous: [...ambiguous],

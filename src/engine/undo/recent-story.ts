@@ -18,6 +18,7 @@ import { syncLines } from "./recent-syncs.ts";
 import { isOfTurn, shapeOfAction, turnLines } from "./recent-turns.ts";
 import type { RecentView } from "./recent-view.ts";
 import type { Step } from "./step.ts";
+import { titleOfUndo } from "./title-of-undo.ts";
 import { countChanges } from "./transaction.ts";
 
 export interface Story {
@@ -185,6 +186,9 @@ async function operationLines(facts: Facts, { byOwner }: RecentChanges): Promise
         summary: one.summary,
         ...{ actor, who, session, changed: one.changed, isCounted: true },
         ...own,
+        ...(one.kind === "undo" || one.kind === "redo"
+          ? { title: () => titleOfUndo(one, { history: view.history, operations, actions, sessions: facts.sessions }) }
+          : {}),
         more: async () => {
           const snapshot = snapshots.find((taken) => taken.session === one.id);
           const undone = isUndone(one, facts.stack);

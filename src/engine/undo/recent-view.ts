@@ -7,6 +7,8 @@ import { Memo } from "../log/memo.ts";
 export interface RecentView {
   /** A context whose `index.records` returns only unfinished records, and records with an event in the view. */
   readonly context: Context;
+  /** The context of the whole history. */
+  readonly history: Context;
   /** The seq of the event after which the view begins; 0 if the view is the whole history. */
   readonly after: number;
   readonly head: number;
@@ -21,7 +23,7 @@ export interface RecentView {
  */
 export async function recentView(context: Context, after: number): Promise<RecentView> {
   const head = (await context.index.head()).seq;
-  if (after <= 0) return { context, after: 0, head };
+  if (after <= 0) return { context, history: context, after: 0, head };
   const rows = await lastRows(context.index, after, head);
   const records = async (prefix: string): Promise<readonly EventRow[]> => {
     const found = rows.filter((row) => row.recordId.startsWith(prefix) && row.op !== "delete");
@@ -39,7 +41,7 @@ export async function recentView(context: Context, after: number): Promise<Recen
   // The caches of the history must not hold results that come from only a part of the history.
   const inView = { ...context, index, memo: new Memo() };
   keepActions(inView);
-  return { context: inView, after, head };
+  return { context: inView, history: context, after, head };
 }
 
 /** Returns the last row of each record that has an event after event `after`, except records of files. */

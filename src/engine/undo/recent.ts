@@ -8,6 +8,7 @@ import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import { isInBase } from "../log/read-base.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 import { resolveMoment } from "../read/moments.ts";
+import { UndoneParts } from "./how-undone.ts";
 import { listOperations, stackOf } from "./operations.ts";
 import { PageGit } from "./recent-git.ts";
 import { ownPathsOf, PagePaths } from "./recent-paths.ts";
@@ -222,6 +223,7 @@ async function answer(context: Context, { view, story, lines, options }: Page): 
   const paths = new PagePaths(context, options.renames !== false);
   const git = await PageGit.of(view.context, lines);
   const lanes = options.graph === true ? lanesOf(lines) : undefined;
+  const parts = await UndoneParts.of(view.context, story.operations);
   const items: RecentItem[] = [];
   for (const [at, line] of lines.entries()) {
     const short = shortId(line, story.lines);
@@ -238,6 +240,9 @@ async function answer(context: Context, { view, story, lines, options }: Page): 
       ...lanes?.[at],
       ...more,
       ...(by === undefined ? {} : { undone_by: by }),
+      ...(more.undone !== true && OPERATIONS.has(kind) && (await parts.hasUndone(line))
+        ? { partly_undone: true as const }
+        : {}),
       ...(undoable !== null && ids.includes(undoable) ? { is_next: true as const } : {}),
       ...(options.actions === true && line.beneath !== undefined ? { beneath: [...line.beneath()] } : {}),
       back,
@@ -245,6 +250,11 @@ async function answer(context: Context, { view, story, lines, options }: Page): 
   }
   return { items, seq: view.head, undoable };
 }
+
+/** The kinds of lines that an undo can take back, as a whole or in part. */
+const OPERATIONS: ReadonlySet<RecentItem["kind"]> = new Set([
+  ...(["run", "turn", "action", "write", "transaction", "restore", "resolve"] as const),
+]);
 
 /**
  * Returns the lane of each line, which is its column in the graph. Each session has a lane. Outside of sessions, each

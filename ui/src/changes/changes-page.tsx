@@ -5,12 +5,13 @@ import type { RecentItem } from "../../../src/api/recent-api.ts";
 import { useChanges, useRecent } from "../data/queries.ts";
 import { parseWork, undoOf, type WorkRef, workOf, workText } from "../data/work-ref.ts";
 import { Actor } from "../parts/actor.tsx";
-import { Ago } from "../parts/time.tsx";
 import { Empty, Loading, Problem } from "../parts/states.tsx";
 import { PathText } from "../parts/path-text.tsx";
+import { Ago } from "../parts/time.tsx";
 import { counted, visible } from "../parts/words.ts";
 import { useKeys } from "../shell/use-keys.ts";
 import { TakeBack } from "../undo/take-back.tsx";
+import { HowUndone, UndoneTag } from "../undo/undone-tag.tsx";
 import { ChangedFiles } from "./changed-files.tsx";
 import { FileChangeView } from "./file-change-view.tsx";
 import { type FileChange, netChanges } from "./net-changes.ts";
@@ -78,8 +79,8 @@ function Changes({ workspace, work, item }: ChangesProps) {
       {error === null ? null : <Problem error={error} onAgain={() => void refetch()} />}
       <ChangesHead
         {...{ workspace, work, item }}
-        title={title ?? data.selection}
-        selection={data.selection}
+        title={title ?? selectionWords(work, data.selection)}
+        changes={data}
         onDone={() => setRound(round + 1)}
       />
       <div className="changes-body">
@@ -111,18 +112,17 @@ function Changes({ workspace, work, item }: ChangesProps) {
 
 interface ChangesHeadProps extends ChangesProps {
   readonly title: string;
-  /** What the changes are of, in the words of the engine. */
-  readonly selection: string;
+  readonly changes: ChangesShape;
   readonly onDone: () => void;
 }
 
 /** What the work was, and the way to take all of it back. */
-function ChangesHead({ workspace, work, item, title, selection, onDone }: ChangesHeadProps) {
+function ChangesHead({ workspace, work, item, title, changes, onDone }: ChangesHeadProps) {
   return (
     <header className="changes-head">
       <div>
         <h1>{visible(title)}</h1>
-        {item === undefined ? <p className="quiet">{visible(selection)}</p> : <Facts item={item} />}
+        <WorkLine work={work} item={item} changes={changes} />
         <CompareMoments workspace={workspace} work={work} />
       </div>
       <TakeBack workspace={workspace} work={work} item={item} onDone={onDone} />
@@ -130,14 +130,32 @@ function ChangesHead({ workspace, work, item, title, selection, onDone }: Change
   );
 }
 
-/** Who did the work, when, and whether it is still there. */
-function Facts({ item: { actor, who, timestamp, undone } }: { readonly item: RecentItem }) {
+interface WorkLineProps {
+  readonly work: WorkRef;
+  readonly item: RecentItem | undefined;
+  readonly changes: ChangesShape;
+}
+
+/** Who did the work and when, and whether it was undone. Work without a line of its own is named as the server names it. */
+function WorkLine({ work, item, changes: { selection, undone } }: WorkLineProps) {
   return (
-    <p className="changes-facts">
-      <Actor actor={actor} who={who} /> <Ago at={timestamp} />
-      {undone === true ? <span className="tag">undone</span> : null}
+    <p className="work-line quiet">
+      {item === undefined ? (
+        visible(selectionWords(work, selection))
+      ) : (
+        <>
+          {item.kind} by <Actor actor={item.actor} who={item.who} /> <Ago at={item.timestamp} />
+        </>
+      )}
+      {undone === "no" && item !== undefined ? <UndoneTag item={item} /> : <HowUndone how={undone} />}
     </p>
   );
+}
+
+/** Returns the words for a selection, without the ids of which nobody knows the work. */
+function selectionWords({ select }: WorkRef, selection: string): string {
+  if (select?.turn !== undefined) return "a turn";
+  return select?.session === undefined ? selection : "a session";
 }
 
 /** What the list of files does not say: changes of git, paths that may be somebody else's, and notes. */

@@ -102,7 +102,7 @@ async function changesOf(on: WorkspaceApi, work: WorkRef): Promise<ChangesShape>
   if (work.select !== undefined) return on.changes(work.select, { renames: true });
   const { from, to } = work;
   const { changes } = await on.diff(from, to, { renames: true });
-  return { selection: `${from} to ${to}`, actions: [], changes, ambiguous: [] };
+  return { selection: `${from} to ${to}`, actions: [], undone: "no", changes, ambiguous: [] };
 }
 
 /** Contents never change, because they are named by their hash. */

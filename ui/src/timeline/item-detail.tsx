@@ -12,6 +12,7 @@ import { Loading, Problem } from "../parts/states.tsx";
 import { exactTime } from "../parts/time.tsx";
 import { counted, visible } from "../parts/words.ts";
 import { TakeBack } from "../undo/take-back.tsx";
+import { UndoneTag } from "../undo/undone-tag.tsx";
 
 interface ItemDetailProps {
   readonly workspace: string;
@@ -28,7 +29,8 @@ export function ItemDetail({ workspace, item, onClose }: ItemDetailProps) {
     <aside className="detail" aria-label="The selected work">
       <header className="detail-head">
         <div>
-          <span className="quiet">{item.kind}</span> <Actor actor={item.actor} who={item.who} />
+          <span className="quiet">{item.kind}</span> <Actor actor={item.actor} who={item.who} />{" "}
+          <UndoneTag item={item} />
         </div>
         <button type="button" className="icon-button" aria-label="Close" onClick={onClose}>
           <X size={16} aria-hidden="true" />

@@ -21,6 +21,7 @@ import { Actor } from "../parts/actor.tsx";
 import { LineCounts, PathText } from "../parts/path-text.tsx";
 import { Ago } from "../parts/time.tsx";
 import { counted, visible } from "../parts/words.ts";
+import { UndoneTag } from "../undo/undone-tag.tsx";
 
 interface ItemListProps {
   readonly items: readonly RecentItem[];
@@ -122,7 +123,7 @@ const ItemRow = memo(function ItemRow({ item, isSelected, onSelect }: ItemRowPro
       <span className="item-side">
         <span className="item-who">
           {open === true ? <span className="tag live">at work</span> : null}
-          {undone === true ? <span className="tag">undone</span> : null}
+          <UndoneTag item={item} />
           {back === "chronicle undo" ? <span className="tag accent">next undo</span> : null}
           <Actor actor={actor} who={who} />
         </span>
