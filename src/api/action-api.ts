@@ -3,16 +3,18 @@ import type {
   ActionEndShape,
   ActionShape,
   ChangesShape,
-  ErasureShape,
   EraseShape,
+  ErasureShape,
   PruneShape,
+  PruningShape,
+  RefusalShape,
   ResolveShape,
-  VersionRestoreShape,
-  VersionShape,
   TransactionRollbackShape,
   TransactionShape,
   TurnShape,
   TurnStartShape,
+  VersionRestoreShape,
+  VersionShape,
 } from "./action-shapes.ts";
 import type { ConflictShape } from "./conflict-shape.ts";
 import type { RestoreShape, SessionShape } from "./shapes.ts";
@@ -464,6 +466,10 @@ export interface ActionApi {
    * if the history is not signed, and `USAGE` for an invalid rule.
    */
   prune(options?: PruneOptions): Promise<PruneShape>;
+  /** Returns the prunings that the log records, oldest first. */
+  prunings(): Promise<PruningShape[]>;
+  /** Returns the refused attempts, oldest first: what only a person may do, and tool calls that were denied. */
+  refusals(): Promise<RefusalShape[]>;
   /**
    * Removes contents from the history. The contents can no longer be read, and the first `gc` after 24 hours removes
    * their bytes from the store. The log keeps the hashes of the contents, so that the log still verifies. Files on disk

@@ -267,6 +267,12 @@ export interface PruneShape {
   dry_run: boolean;
   /** The event that records the pruning; `null` if there was nothing to prune, and for a dry run. */
   event: number | null;
+  /**
+   * `id`: the id of what was given up, for `chronicle unforget`. `until`: the time until which that brings it back. Both
+   * are `null` if `event` is `null`, and for a pruning at once (`now`).
+   */
+  id: string | null;
+  until: string | null;
   /** The floor after the pruning: the event up to which the history is pruned. */
   floor_seq: number;
   /**
@@ -285,6 +291,44 @@ export interface PruneShape {
    */
   freed_contents: number;
   freed_bytes: number;
+}
+
+/** A pruning that the log records, or the withdrawal of prunings. */
+export interface PruningShape {
+  /** The id of what was given up, for `chronicle unforget`. */
+  id: string;
+  event: number;
+  at: string;
+  actor: string;
+  /**
+   * `limits`: the configured limits. `asked`: a request by a person. `brought-back`: a person brought back what earlier
+   * prunings had given up.
+   */
+  cause: "limits" | "asked" | "brought-back";
+  /** The event up to which the history is pruned since then. */
+  floor_seq: number;
+  /** The numbers of actions and of snapshots that this event gave up. */
+  actions: number;
+  snapshots: number;
+  /** True if `chronicle unforget` still brings back what was given up: until `until`. */
+  can_be_brought_back: boolean;
+  /** `null` if it was never possible, as for a pruning by the limits. */
+  until: string | null;
+}
+
+/** An attempt that was refused: something that only a person may do, or a tool call that was denied. */
+export interface RefusalShape {
+  /** The id of the record, or of the action. */
+  id: string;
+  event: number;
+  at: string;
+  actor: string;
+  /** `operation`: something that only a person may do. `tool_call`: a tool call that a person or a hook denied. */
+  kind: "operation" | "tool_call";
+  /** The operation, such as `prune`, or the summary of the tool call. */
+  what: string;
+  /** For an operation, its arguments as JSON, cut after 500 characters; for a tool call, the reason. Secrets are masked. */
+  detail: string;
 }
 
 /** A content that is (or would be) erased. */

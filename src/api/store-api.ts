@@ -114,6 +114,8 @@ export interface DoctorCheck {
   ok: boolean;
   detail: string;
   hint?: string;
+  /** The id of the workspace, for a check of one workspace. */
+  workspace?: string;
 }
 
 export interface DoctorShape {

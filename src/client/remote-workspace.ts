@@ -91,6 +91,8 @@ const REQUESTS = {
   configure: upkeep.configure,
   retention: upkeep.retention,
   prune: upkeep.prune,
+  prunings: upkeep.prunings,
+  refusals: upkeep.refusals,
   erase: upkeep.erase,
   erasures: upkeep.erasures,
   unerase: upkeep.unerase,

@@ -134,6 +134,7 @@ async function budgetChecks(parts: StoreParts): Promise<DoctorCheck[]> {
   return found.budgets.map(({ workspace, used_bytes: used, budget_bytes: budget }) => ({
     name: "kept beside",
     ok: true,
+    workspace,
     detail: `workspace ${workspace}: ${nearlyFullNote(used, budget)}`,
     hint: "raise max_private_bytes in config.yaml if older work must stay undoable; `chronicle du` shows what is used",
   }));
@@ -161,7 +162,7 @@ function copiesCheck({ backends: { disk }, layout }: StoreParts): DoctorCheck[] 
     const detail = contradictionOf(disk, layout.workspace(id).upstream.witness);
     if (detail === undefined) continue;
     const hint = "one of the two was changed: run `chronicle verify` on both";
-    return [{ name, ok: false, detail: `workspace ${id}: ${detail}`, hint }];
+    return [{ name, ok: false, detail: `workspace ${id}: ${detail}`, hint, workspace: id }];
   }
   const many = copies.length === 1 ? "1 workspace follows an origin" : `${copies.length} workspaces follow an origin`;
   return [{ name, ok: true, detail: many }];
@@ -274,7 +275,7 @@ async function folderChecksOf(parts: StoreParts, id: string): Promise<DoctorChec
             : [`${folder} is on ${fileSystem}, which cannot hold ${lacked.join(", ")} (${source})`]),
           ...(isSharedFileSystem(fileSystem) ? [`${folder} is on ${fileSystem}: ${UNWATCHED}`] : []),
         ];
-        return details.map((detail) => ({ name: "file system", ok: true, detail }));
+        return details.map((detail) => ({ name: "file system", ok: true, detail, workspace: id }));
       });
     } finally {
       await close();
@@ -326,6 +327,7 @@ function leftOutCheck(id: string, found: readonly string[]): DoctorCheck {
   return {
     name: "left out",
     ok: true,
+    workspace: id,
     detail: `${many} left out by the rules now, but ${found.length === 1 ? "its contents are" : "their contents are"} in the history: ${shown}${more}; \`${command}\` shows what an erasure would remove`,
   };
 }
@@ -387,6 +389,7 @@ function unbegunCheck(id: string): DoctorCheck {
   return {
     name: "history",
     ok: true,
+    workspace: id,
     detail: `workspace ${id}: its \`init\` was interrupted or is still running, and nothing is recorded in it; \`chronicle gc\` removes it once it is a day old`,
   };
 }
@@ -395,6 +398,7 @@ function historyCheck(id: string, detail: string, hint: string | null | undefine
   return {
     name: "history",
     ok: false,
+    workspace: id,
     detail: `workspace ${id}: ${detail}`,
     hint: hint ?? `\`chronicle -w ${id} verify\` says what is wrong with it`,
   };

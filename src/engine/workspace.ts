@@ -15,7 +15,7 @@ import { findAction, listActions } from "./facts/actions.ts";
 import { ownersOfWork } from "./facts/brackets.ts";
 import { answer } from "./log/answer.ts";
 import { endAgentSession, startAgentSession } from "./actions/agent-session.ts";
-import { agentView, forbidden, recordRefusal } from "./actions/agent-view.ts";
+import { agentView, forbidden, listRefusals, recordRefusal } from "./actions/agent-view.ts";
 import { closedOutside } from "./actions/outside.ts";
 import { blame } from "./read/blame.ts";
 import { compact } from "./upkeep/compact.ts";
@@ -36,7 +36,7 @@ import { LiveRecorder } from "./capture/live-recorder.ts";
 import { listOperations, operationShape, stackOf } from "./undo/operations.ts";
 import { beginOffRecord, endOffRecord } from "./capture/off-record.ts";
 import { pin } from "./upkeep/pin.ts";
-import { keepToLimits, prune } from "./upkeep/prune.ts";
+import { keepToLimits, listPrunings, prune } from "./upkeep/prune.ts";
 import { rebuildIndex } from "./log/catch-up.ts";
 import { recordingOf } from "./read/recording.ts";
 import { recentWork } from "./undo/recent.ts";
@@ -511,6 +511,14 @@ export class Workspace implements api.WorkspaceApi {
 
   prune(options: acts.PruneOptions = {}): Promise<done.PruneShape> {
     return this.#queue.change(() => prune(this.#context, options), options);
+  }
+
+  prunings(): Promise<done.PruningShape[]> {
+    return this.#queue.read(() => listPrunings(this.#context));
+  }
+
+  refusals(): Promise<done.RefusalShape[]> {
+    return this.#queue.read(() => listRefusals(this.#context));
   }
 
   pin(id: string, pinned = true): Promise<void> {

@@ -41,8 +41,8 @@ export class PageStore extends Sandbox implements AsyncDisposable {
     for await (const piece of child.stdout) {
       said += String(piece);
       if (!said.trimEnd().endsWith("}")) continue;
-      const { urls } = JSON.parse(said) as { urls: string[] };
-      this.#port = Number(new URL(urls[0] ?? "").port);
+      const { page } = JSON.parse(said) as { page: string };
+      this.#port = Number(new URL(page).port);
       return;
     }
     throw new Error(`the server ended: ${child.exitCode ?? child.signalCode} ${said}`);

@@ -120,10 +120,12 @@ export interface ReplyShapes {
   OperationShape: shapes.OperationShape;
   ProblemShape: ProblemShape;
   PruneShape: action.PruneShape;
+  PruningShape: action.PruningShape;
   RebuildShape: shapes.RebuildShape;
   RecentShape: RecentShape;
   RecordImportShape: record.RecordImportShape;
   RecordShape: shapes.RecordShape;
+  RefusalShape: action.RefusalShape;
   RecordVerifyShape: record.RecordVerifyShape;
   ResolveShape: action.ResolveShape;
   TurnShape: action.TurnShape;

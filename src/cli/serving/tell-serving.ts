@@ -21,7 +21,8 @@ export function tellListening(context: CommandContext, listening: Listening): vo
   if (context.json) {
     const replication = context.input.flag("replication");
     const from = { token_from: operator?.from ?? null };
-    context.printJson({ socket, urls: [...urls], ...from, replication, already: false, left: null });
+    const page = pageOf(context, listening);
+    context.printJson({ socket, urls: [...urls], page, ...from, replication, already: false, left: null });
     return;
   }
   if (context.input.flag("quiet")) return;
@@ -42,6 +43,12 @@ export function tellListening(context: CommandContext, listening: Listening): vo
   const { where, address } = askedAt(url, listening.ports, context.input.flag("behindProxy"));
   context.say(`${where}: curl -H "Authorization: Bearer ${from}" ${address}/v1/workspaces`);
   if (context.input.flag("ui")) tellPage(context, address, listening.newCode);
+}
+
+/** Returns the page's address without a code, because other programs may keep what they read; `null` if there is none. */
+function pageOf(context: CommandContext, { urls: [url], ports }: Listening): string | null {
+  if (url === undefined || !context.input.flag("ui")) return null;
+  return `${askedAt(url, ports, context.input.flag("behindProxy")).address}/`;
 }
 
 /**

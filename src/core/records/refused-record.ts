@@ -1,6 +1,9 @@
 import type { RecordBody } from "../values/event.ts";
 import { text } from "../values/record-fields.ts";
 
+/** The beginning of the ids of refused records. */
+export const REFUSED = "refused:";
+
 /** `refused:<id>`: an agent tried something that only a person may do. */
 export interface RefusedRecord {
   /** The operation: `prune`, `gc` … */

@@ -24,8 +24,21 @@ describe("an agent", () => {
     expect(recorded.map((one) => (one.record as { what: string }).what)).toEqual(attempts.map(([what]) => what));
     expect(recorded[0]?.record).toMatchObject({ actor: "agent", detail: '[{"keepLast":0}]' });
     expect(recorded[4]?.record).toMatchObject({ detail: '[{"excludePatterns":["*","***"]}]' });
+    const refusals = await agent.refusals();
+    expect(refusals.map(({ kind, what }) => `${kind} ${what}`)).toEqual(attempts.map(([what]) => `operation ${what}`));
+    expect(refusals[0]).toMatchObject({ event: recorded[0]?.seq, actor: "agent", detail: '[{"keepLast":0}]' });
     expect((await agent.verify()).problems).toEqual([]);
     await agent.close();
+  });
+
+  it("that was denied a tool call has it among the refused attempts, with the reason", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const action = await workspace.snapshotAction({ type: "write_file", payload: { path: "a.txt" }, actor: "claude" });
+    await workspace.finishAction(action?.id ?? "", { outcome: "denied", reason: "not that file" });
+    expect(await workspace.refusals()).toMatchObject([
+      { id: action?.id, kind: "tool_call", what: "write_file: a.txt", detail: "not that file", actor: "claude" },
+    ]);
   });
 
   it("can do its work, and roll it back", async () => {

@@ -3,11 +3,14 @@ import type { RecordStoreApi } from "../../api/record-api.ts";
 import type { ActingAs, SnapshotOptions, VerifyOptions, WorkspaceApi } from "../../api/workspace-api.ts";
 import { WHO_CAN } from "../../core/values/agents-role.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
-import { encodeRefused } from "../../core/records/refused-record.ts";
+import { decodeRefused, encodeRefused, REFUSED } from "../../core/records/refused-record.ts";
 import { secretError } from "../../core/shell/secret-error.ts";
 import { withCommit, archivedSince } from "../commit/commit.ts";
 import { answer } from "../log/answer.ts";
 import type { Context } from "../log/context.ts";
+import { readEvents } from "../log/read-events.ts";
+import { actionsEver } from "../facts/transactions.ts";
+import type { RefusalShape } from "../../api/action-shapes.ts";
 import { protectedNames } from "../state/protected.ts";
 import type { Classed } from "../../api/file-api.ts";
 import { refuseClaimedName } from "../../core/records/actor-name.ts";
@@ -185,6 +188,22 @@ function maskedText(_key: string, value: unknown): unknown {
   return typeof value === "string" ? maskLine(value) : value;
 }
 
+/** Returns the refused attempts, oldest first. */
+export async function listRefusals(context: Context): Promise<RefusalShape[]> {
+  const attempts = (await readEvents(context, await context.index.records(REFUSED))).map(
+    ({ seq, recordId, record }): RefusalShape => {
+      const { what, actor, at, detail } = decodeRefused(record);
+      return { id: recordId.slice(REFUSED.length), event: seq, at, actor, kind: "operation", what, detail };
+    },
+  );
+  const denied = (await actionsEver(context))
+    .filter(({ state }) => state === "denied")
+    .map(({ id, lastSeq, ended, ts, actor, summary, reason = "" }): RefusalShape => ({
+      ...{ id, event: lastSeq, at: ended ?? ts, actor, kind: "tool_call", what: summary, detail: reason },
+    }));
+  return [...attempts, ...denied].sort((a, b) => a.event - b.event);
+}
+
 /** Records a refused attempt, unless the workspace is archived or was opened for reading only. */
 export async function recordRefusal(context: Context, what: string, args: readonly unknown[]): Promise<void> {
   if (context.readOnly || (await archivedSince(context)) !== undefined) return;
@@ -195,6 +214,6 @@ export async function recordRefusal(context: Context, what: string, args: readon
     detail: (JSON.stringify(args, maskedText) ?? "").slice(0, MAX_DETAIL),
   });
   await withCommit(context, (commit) =>
-    commit.append([{ op: "upsert", recordId: `refused:${context.newId()}`, record }]),
+    commit.append([{ op: "upsert", recordId: `${REFUSED}${context.newId()}`, record }]),
   );
 }

@@ -7,7 +7,7 @@ import { HistoryNeeds } from "../log/history-needs.ts";
 import { baseOf } from "../log/project.ts";
 import { privatesInForce, pruningInForce, loggedPrunings } from "../facts/pruning.ts";
 import type { PruneOptions } from "../../api/action-api.ts";
-import type { PruneShape } from "../../api/action-shapes.ts";
+import type { PruneShape, PruningShape } from "../../api/action-shapes.ts";
 import { ChronicleError, withCode } from "../../core/values/errors.ts";
 import { encodePrune, pruneRecordId, type PruneCause } from "../../core/records/prune-record.ts";
 import { answerPruning, type KeepRules, type PruneAnswer, type RetentionLimits } from "../../core/records/retention.ts";
@@ -55,8 +55,34 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
     if (look.answer.pruned.length === 0) return shape;
     // The note is written before the event. A crash in between leaves a note without a pruning, which does no harm.
     if (!now) await context.store.noteGivenUp({ kind: "pruning", event: (await commit.head()).seq + 1 });
-    return { ...shape, event: await append(context, commit, { look, cause: "asked", now }) };
+    const event = await append(context, commit, { look, cause: "asked", now });
+    return { ...shape, event, ...wayBackOf(context, now ? null : event) };
   });
+}
+
+/** Returns how, and until when, a pruning that is recorded now can be brought back; `event` `null`: it cannot. */
+function wayBackOf({ workspaceId, now }: Context, event: number | null): Pick<PruneShape, "id" | "until"> {
+  if (event === null) return { id: null, until: null };
+  const until = new Date(now() + GRACE_MS).toISOString();
+  return { id: partId(workspaceId, { kind: "pruning", event }), until };
+}
+
+/** Returns the prunings that the log records, oldest first. */
+export async function listPrunings(context: Context): Promise<PruningShape[]> {
+  const { all, inBase } = await loggedPrunings(context);
+  const waiting = waitingPrunings(all, context.now());
+  return all.map((one, i) => ({
+    id: partId(context.workspaceId, { kind: "pruning", event: one.seq }),
+    event: one.seq,
+    at: new Date(one.ts).toISOString(),
+    actor: one.actor,
+    cause: one.cause,
+    floor_seq: one.floorSeq,
+    actions: one.actions,
+    snapshots: one.snapshots,
+    can_be_brought_back: i >= inBase && waiting.includes(one),
+    until: one.cause === "asked" && one.now !== true ? new Date(one.ts + GRACE_MS).toISOString() : null,
+  }));
 }
 
 /**
@@ -146,6 +172,8 @@ async function shapeOf(
   return {
     dry_run: dryRun,
     event,
+    id: null,
+    until: null,
     floor_seq: pruned.length === 0 ? floorSeq : answer.floorSeq,
     pruned_actions: pruned.filter(isAction).map((one) => one.name),
     pruned_snapshots: pruned.filter((one) => !isAction(one)).map((one) => Number(one.name)),

@@ -61,6 +61,22 @@ export const prune = defineCall({
   },
 });
 
+export const prunings = defineCall({
+  operation: "prunings",
+  method: "GET",
+  path: `${WORKSPACE}/prunings`,
+  reply: { pageOf: "PruningShape" },
+  ask: () => ({}),
+});
+
+export const refusals = defineCall({
+  operation: "refusals",
+  method: "GET",
+  path: `${WORKSPACE}/refusals`,
+  reply: { pageOf: "RefusalShape" },
+  ask: () => ({}),
+});
+
 export const erase = defineCall({
   operation: "erase",
   method: "POST",

@@ -86,6 +86,22 @@ const prune = workspaceRoute(calls.prune, {
     ),
 });
 
+const prunings = workspaceRoute(calls.prunings, {
+  tag,
+  role: "reader",
+  summary: "What was pruned, by whom, and until when it can be brought back",
+  query: z.strictObject(paging),
+  answer: async (on, { query }) => pageOf(await on.prunings(), query, ({ event }) => String(event)),
+});
+
+const refusals = workspaceRoute(calls.refusals, {
+  tag,
+  role: "reader",
+  summary: "What agents tried and may not do, and tool calls that were denied",
+  query: z.strictObject(paging),
+  answer: async (on, { query }) => pageOf(await on.refusals(), query, ({ event }) => String(event)),
+});
+
 const erase = workspaceRoute(calls.erase, {
   tag,
   role: "operator",
@@ -199,6 +215,8 @@ export const UPKEEP_ROWS: readonly WorkspaceRoute[] = [
   rebuild,
   compact,
   prune,
+  prunings,
+  refusals,
   erase,
   erasures,
   unerase,
