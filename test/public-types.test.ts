@@ -277,6 +277,7 @@ it("the fields of shapes are pinned: fields may be added, none is renamed", () =
       "HurtContentShape": "hash needed_by",
       "IterationShape": "iteration timestamp size hash deleted? kind permissions seq cause actor session? action? turn? transaction? operation? renamed_from? rename_patch? pruned_by? erased_by? upstream? replica?",
       "KeptBesideShape": "prompts git aside budgets unread?",
+      "KnownReplicaShape": "id seq lag",
       "LineCountShape": "added removed",
       "LogEventShape": "seq ts record_id op hash prev_hash recursion_depth record",
       "ManifestFileShape": "kind hash size mtime_ms permissions path_b64?",

@@ -5,6 +5,7 @@ import type {
   ChangesShape,
   EraseShape,
   ErasureShape,
+  KnownReplicaShape,
   PruneShape,
   PruningShape,
   RefusalShape,
@@ -468,6 +469,11 @@ export interface ActionApi {
   prune(options?: PruneOptions): Promise<PruneShape>;
   /** Returns the prunings that the log records, oldest first. */
   prunings(): Promise<PruningShape[]>;
+  /**
+   * Returns the replicas that have followed this workspace through a server of this store, the most recently seen one
+   * last. What a replica acknowledged in the last seconds may be missing.
+   */
+  replicas(): Promise<KnownReplicaShape[]>;
   /** Returns the refused attempts, oldest first: what only a person may do, and tool calls that were denied. */
   refusals(): Promise<RefusalShape[]>;
   /**

@@ -316,6 +316,15 @@ export interface PruningShape {
   until: string | null;
 }
 
+/** A replica that has followed this workspace, and so holds a copy of its log. */
+export interface KnownReplicaShape {
+  id: string;
+  /** The last event that the replica has acknowledged. It reports a log that contradicts what it holds. */
+  seq: number;
+  /** The number of events that it has not acknowledged yet. */
+  lag: number;
+}
+
 /** An attempt that was refused: something that only a person may do, or a tool call that was denied. */
 export interface RefusalShape {
   /** The id of the record, or of the action. */

@@ -92,6 +92,7 @@ const REQUESTS = {
   retention: upkeep.retention,
   prune: upkeep.prune,
   prunings: upkeep.prunings,
+  replicas: upkeep.replicas,
   refusals: upkeep.refusals,
   erase: upkeep.erase,
   erasures: upkeep.erasures,

@@ -11,6 +11,7 @@ import { wholePath } from "../core/tree/root-place.ts";
 import type { Disk } from "../disk/disk.ts";
 import { refuseOwnFolders } from "../disk/refuse-own-folders.ts";
 import type { EventLog, LogPosition } from "../storage/event-log.ts";
+import { FileReplicaCursors } from "../replication/origin/file-replica-cursors.ts";
 import { FileWithheldContents } from "../replication/replica/withheld-contents.ts";
 import { aliveContents, type AliveOptions } from "../engine/upkeep/alive.ts";
 import { freeGitFolders } from "../engine/capture/git-work.ts";
@@ -74,6 +75,10 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
       });
     },
     usage: () => storeUsage(parts),
+    replicas: async () => {
+      const cursors = new FileReplicaCursors(backends.disk, layout.workspace(workspaceId).replicas);
+      return cursors.list().map(([id, { sequence: seq }]) => ({ id, seq }));
+    },
     newFolder: async (folder, stem, files) => {
       refuseOwn("a backup", folder);
       return newFolders(parts.backends.disk)(folder, stem, files);

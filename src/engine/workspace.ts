@@ -517,6 +517,13 @@ export class Workspace implements api.WorkspaceApi {
     return this.#queue.read(() => listPrunings(this.#context));
   }
 
+  replicas(): Promise<done.KnownReplicaShape[]> {
+    return this.#queue.read(async ({ head }) => {
+      const known = await this.#context.store.replicas();
+      return known.map(({ id, seq }) => ({ id, seq, lag: Math.max(0, head.seq - seq) }));
+    });
+  }
+
   refusals(): Promise<done.RefusalShape[]> {
     return this.#queue.read(() => listRefusals(this.#context));
   }

@@ -1,14 +1,10 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import type { AxeResults } from "axe-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { findings } from "./page-axe.ts";
 import { describeWithBrowser, openTab, SOON, type Tab } from "./page-browser.ts";
 import { type PageStore, servedStore } from "./page-store.ts";
 
 /** The page for whoever uses no pointer, no eyes, a small window, or wants no motion. */
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 const TURN = "turn%3D5b1f2c3d-0000-4000-8000-000000000001%3Ap1";
 
 async function history(box: PageStore): Promise<void> {
@@ -74,24 +70,6 @@ function views(): readonly View[] {
     { name: "integrity", path: `/w/${id}/integrity`, isShown: text("The signed head") },
     { name: "space", path: `/w/${id}/space`, isShown: text("This workspace") },
   ];
-}
-
-/** Returns what axe finds: the rules, and the first element of each. */
-async function findings({ page }: Tab, rules?: readonly string[]): Promise<string[]> {
-  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(AXE);
-  const { violations } = await page.evaluate<AxeResults, readonly (readonly string[] | undefined)[]>(
-    ([tags, only]) => {
-      const { axe } = globalThis as unknown as { axe: { run(options: object): Promise<AxeResults> } };
-      return axe.run({
-        runOnly: only === undefined ? { type: "tag", values: tags } : { type: "rule", values: only },
-        resultTypes: ["violations"],
-      });
-    },
-    [RULES, rules],
-  );
-  return violations.flatMap(({ id: rule, nodes }) =>
-    nodes.slice(0, 3).map(({ html, any }) => `${rule}: ${html.slice(0, 160)} ${any[0]?.message ?? ""}`),
-  );
 }
 
 /** Returns the names of the elements that Tab should reach and does not. */

@@ -111,6 +111,7 @@ export interface ReplyShapes {
   InitShape: InitShape;
   IntegrityShape: IntegrityShape;
   IterationShape: shapes.IterationShape;
+  KnownReplicaShape: action.KnownReplicaShape;
   LiveRecordShape: LiveRecordShape;
   LogEventShape: shapes.LogEventShape;
   ManifestShape: shapes.ManifestShape;

@@ -321,6 +321,8 @@ export interface StoreTasks {
   /** Creates the folder if it is missing. Throws `REFUSED` for a folder that is not empty. */
   emptyWorktree(folder: string): Promise<Worktree>;
   usage(): Promise<DuShape>;
+  /** Returns the replicas of this workspace, each with the last event that it has acknowledged. */
+  replicas(): Promise<readonly { readonly id: string; readonly seq: number }[]>;
   readonly newFolder: NewFolder;
   /**
    * Returns the store's size in bytes at the last measurement, plus what `grew` added since. With `fresh`, measures the

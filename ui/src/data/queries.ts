@@ -1,8 +1,9 @@
 import { keepPreviousData, queryOptions, useInfiniteQuery, useQuery, type UseQueryResult } from "@tanstack/react-query";
-import type { ChronicleClient } from "../../../src/client/index.ts";
+import { type ChronicleClient, ChronicleError } from "../../../src/client/index.ts";
 import type { ListFilesOptions } from "../../../src/api/file-api.ts";
 import type { ChangesShape } from "../../../src/api/action-shapes.ts";
 import type { RecentOptions, RecentShape } from "../../../src/api/recent-api.ts";
+import type { SyncShape } from "../../../src/api/sync-api.ts";
 import type { WorkspaceApi } from "../../../src/api/workspace-api.ts";
 import type * as shapes from "../../../src/api/shapes.ts";
 import { useApi, useWorkspaceApi } from "./api.ts";
@@ -41,14 +42,40 @@ export function useFurtherRoots(id: string): readonly { readonly mark: string; r
   return (data ?? []).flatMap((root) => (root.id === null ? [] : { mark: `@${root.id}:`, path: root.path }));
 }
 
-export function useRecording(id: string): UseQueryResult<shapes.RecordingShape> {
-  const on = useWorkspaceApi(id);
-  return useQuery({
-    queryKey: ["workspace", id, "recording"],
+/** How often it is looked who is at work in the workspaces of the home view, in milliseconds. */
+const AT_WORK_MS = 4_000;
+
+export function recordingQuery(on: WorkspaceApi) {
+  return queryOptions({
+    queryKey: ["workspace", on.id, "recording"],
     queryFn: () => on.recording(),
-    refetchInterval: 15_000,
+    refetchInterval: AT_WORK_MS,
   });
 }
+
+export function useRecording(id: string): UseQueryResult<shapes.RecordingShape> {
+  return useQuery({ ...recordingQuery(useWorkspaceApi(id)), refetchInterval: 15_000 });
+}
+
+export function conflictsQuery(on: WorkspaceApi) {
+  return queryOptions({
+    queryKey: ["workspace", on.id, "conflicts", "open"],
+    queryFn: () => on.conflicts(),
+    refetchInterval: 30_000,
+  });
+}
+
+export function replicasQuery(on: WorkspaceApi) {
+  return queryOptions({
+    queryKey: ["workspace", on.id, "replicas"],
+    queryFn: () => on.replicas(),
+    refetchInterval: 30_000,
+    retry: false,
+  });
+}
+
+/** The number of lines from which the home view tells what was done lately. */
+export const LATELY = 60;
 
 export function recentQuery(on: WorkspaceApi, limit: number, options: RecentOptions) {
   return queryOptions({
@@ -175,6 +202,24 @@ export function useConflicts(id: string) {
 export function useSessions(id: string): UseQueryResult<shapes.SessionShape[]> {
   const on = useWorkspaceApi(id);
   return useQuery({ queryKey: ["workspace", id, "sessions"], queryFn: () => on.sessions() });
+}
+
+/** The syncs of the store; nothing for whoever came with a token, because only the owner may steer them. */
+export function useSyncs(): UseQueryResult<readonly SyncShape[]> {
+  const { client } = useApi();
+  return useQuery({
+    queryKey: ["store", "syncs"],
+    queryFn: async (): Promise<readonly SyncShape[]> => {
+      try {
+        return await client.syncs.list();
+      } catch (error) {
+        if (error instanceof ChronicleError && error.code === "FORBIDDEN") return [];
+        throw error;
+      }
+    },
+    refetchInterval: 10_000,
+    retry: false,
+  });
 }
 
 /** Reads who the caller is. Used once, before any view is shown. */

@@ -1,16 +1,21 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { TriangleAlert } from "lucide-react";
+import { ShieldAlert, ShieldCheck } from "lucide-react";
 import type { WorkspaceShape } from "../../../src/api/shapes.ts";
-import { useApi, useWorkspaceApi } from "../data/api.ts";
-import { recentQuery, useWorkspaces } from "../data/queries.ts";
+import { useWorkspaceApi } from "../data/api.ts";
+import { LATELY, recentQuery, useWorkspaces } from "../data/queries.ts";
 import { workOf, workText } from "../data/work-ref.ts";
 import { Actor } from "../parts/actor.tsx";
 import { Command } from "../parts/command.tsx";
 import { PathText } from "../parts/path-text.tsx";
 import { Empty, Loading, Problem } from "../parts/states.tsx";
 import { Ago, useNow } from "../parts/time.tsx";
+import { UndoneTag } from "../undo/undone-tag.tsx";
 import { counted, visible } from "../parts/words.ts";
+import { lastCheck } from "../integrity/last-check.ts";
+import { AtWork } from "./at-work.tsx";
+import { Health } from "./health.tsx";
+import { nameOf } from "./workspace-name.ts";
 import { RecordingSign } from "./recording-sign.tsx";
 import { Spark } from "./spark.tsx";
 import "./home.css";
@@ -27,7 +32,8 @@ export function Home() {
   const sorted = data.toSorted((a, b) => (b.last_event ?? b.created).localeCompare(a.last_event ?? a.created));
   return (
     <div className="home">
-      <Health />
+      <Health shapes={sorted.slice(0, DETAILED)} />
+      <AtWork shapes={sorted.slice(0, DETAILED)} />
       <h1>Workspaces</h1>
       <ul className="cards">
         {sorted.slice(0, DETAILED).map((one) => (
@@ -36,29 +42,6 @@ export function Home() {
       </ul>
       {sorted.length > DETAILED ? <MoreWorkspaces shapes={sorted.slice(DETAILED)} /> : null}
     </div>
-  );
-}
-
-/** What is wrong with the store or the machine, and what to do about it. Says nothing if all is well. */
-function Health() {
-  const { client } = useApi();
-  const { data } = useQuery({ queryKey: ["store", "doctor"], queryFn: () => client.store.doctor(), staleTime: 60_000 });
-  const wrong = data?.checks.filter(({ ok }) => !ok) ?? [];
-  if (wrong.length === 0) return null;
-  return (
-    <section className="health" aria-label="What needs attention">
-      <ul>
-        {wrong.map(({ name, detail, hint }) => (
-          <li key={`${name} ${detail}`}>
-            <TriangleAlert size={16} aria-hidden="true" />
-            <span>
-              <strong>{visible(name)}</strong>: {visible(detail)}
-              {hint === undefined ? null : <span className="quiet"> {visible(hint)}</span>}
-            </span>
-          </li>
-        ))}
-      </ul>
-    </section>
   );
 }
 
@@ -81,10 +64,6 @@ function FirstRun() {
   );
 }
 
-function nameOf({ path, name, id }: WorkspaceShape): string {
-  return path === "" ? (name ?? id) : path;
-}
-
 function WorkspaceCard({ shape }: { readonly shape: WorkspaceShape }) {
   const { id, last_event, created, present, archived, problem, roots } = shape;
   return (
@@ -98,20 +77,41 @@ function WorkspaceCard({ shape }: { readonly shape: WorkspaceShape }) {
         {archived === true ? <span className="tag">archived</span> : null}
         {present ? null : <span className="tag warn">the folder is gone</span>}
         {problem === undefined ? <RecordingSign workspace={id} /> : null}
+        <CheckSign workspace={id} />
       </div>
       {problem === undefined ? <Activity id={id} /> : <p className="card-problem">{problem}</p>}
     </li>
   );
 }
 
-/** The number of lines from which a card tells what was done lately. */
-const LATELY = 60;
+/** When the history was last checked in this browser, and with what result. */
+function CheckSign({ workspace }: { readonly workspace: string }) {
+  const check = lastCheck(workspace);
+  const Icon = check !== undefined && check.problems > 0 ? ShieldAlert : ShieldCheck;
+  return (
+    <Link
+      to="/w/$workspace/integrity"
+      params={{ workspace }}
+      className={check !== undefined && check.problems > 0 ? "check-sign bad" : "check-sign"}
+    >
+      <Icon size={13} aria-hidden="true" />{" "}
+      {check === undefined ? (
+        "not checked here yet"
+      ) : (
+        <>
+          {check.problems === 0 ? (check.isQuick ? "log checked" : "checked") : counted(check.problems, "problem")}{" "}
+          <Ago at={check.at} />
+        </>
+      )}
+    </Link>
+  );
+}
 
 /** The last work of a workspace, and how much was done lately. */
 function Activity({ id }: { readonly id: string }) {
   const on = useWorkspaceApi(id);
   const now = useNow();
-  const { data, error } = useQuery({ ...recentQuery(on, LATELY, {}), refetchInterval: 10_000 });
+  const { data, error } = useQuery({ ...recentQuery(on, LATELY, {}), refetchInterval: 5_000 });
   if (data === undefined && error !== null) return <p className="card-problem">{error.message}</p>;
   if (data === undefined) return <div className="activity" />;
   const { items } = data;
@@ -137,6 +137,7 @@ function Activity({ id }: { readonly id: string }) {
             >
               {visible(item.summary)}
             </Link>
+            {item.partly_undone === true ? <UndoneTag item={item} /> : null}
             <Ago at={item.timestamp} />
           </li>
         ))}

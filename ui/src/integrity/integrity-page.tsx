@@ -3,11 +3,15 @@ import { useParams } from "@tanstack/react-router";
 import { ShieldAlert, ShieldCheck } from "lucide-react";
 import { type FormEvent, useId, useState } from "react";
 import { useWorkspaceApi } from "../data/api.ts";
-import { Command } from "../parts/command.tsx";
+import { Command, CopyButton } from "../parts/command.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
-import { Ago } from "../parts/time.tsx";
 import { counted, digits, size, visible } from "../parts/words.ts";
+import { GivenUp } from "./given-up.tsx";
+import { keepCheck } from "./last-check.ts";
+import { NotCovered } from "./not-covered.tsx";
+import { Refused } from "./refused.tsx";
 import { type Check, verdictOf } from "./verdict.ts";
+import { Witnesses } from "./witnesses.tsx";
 import "./integrity.css";
 
 /** Whether the history is whole and signed, and how to prove it elsewhere. */
@@ -17,7 +21,10 @@ export function IntegrityPage() {
     <div className="integrity">
       <Verify workspace={workspace} />
       <Head workspace={workspace} />
-      <Erasures workspace={workspace} />
+      <Witnesses workspace={workspace} />
+      <NotCovered workspace={workspace} />
+      <Refused workspace={workspace} />
+      <GivenUp workspace={workspace} />
     </div>
   );
 }
@@ -28,8 +35,11 @@ function Verify({ workspace }: { readonly workspace: string }) {
   const field = useId();
   const verify = useMutation({
     mutationFn: async (quick: boolean): Promise<Check> => {
-      const result = await on.verify({ quick, ...(expect.trim() === "" ? {} : { expect: expect.trim() }) });
+      // A signed head ends with a newline, which is easily lost when it is copied.
+      const head = expect.trim() === "" ? {} : { expect: `${expect.trim()}\n` };
+      const result = await on.verify({ quick, ...head });
       // A damaged log may not be readable, and the check itself says so.
+      keepCheck(workspace, { at: new Date().toISOString(), problems: result.problems.length, isQuick: quick });
       const [newest] = result.ok ? await on.log({ reverse: true, limit: 1 }) : [];
       return { result, isQuick: quick, last: newest?.seq ?? 0 };
     },
@@ -135,32 +145,14 @@ function Head({ workspace }: { readonly workspace: string }) {
           <pre className="note-text" tabIndex={0} role="region" aria-label="The signed head as text">
             {head.data.note}
           </pre>
-          <Command text={head.data.key} />
+          <p className="head-copy">
+            <CopyButton text={head.data.note} label="Copy the signed head" />
+            <span className="quiet">
+              The key that proves it: <Command text={head.data.key} />
+            </span>
+          </p>
         </>
       )}
-    </section>
-  );
-}
-
-function Erasures({ workspace }: { readonly workspace: string }) {
-  const on = useWorkspaceApi(workspace);
-  const { data, error } = useQuery({
-    queryKey: ["workspace", workspace, "erasures"],
-    queryFn: () => on.erasures(),
-    retry: false,
-  });
-  if (error !== null || data === undefined || data.length === 0) return null;
-  return (
-    <section className="panel">
-      <h2>Erased</h2>
-      <ul>
-        {data.map(({ id, total, reason, actor, at }) => (
-          <li key={id}>
-            {counted(total, "content")} by {visible(actor)} <Ago at={at} />
-            {reason === null ? null : `: ${visible(reason)}`}
-          </li>
-        ))}
-      </ul>
     </section>
   );
 }

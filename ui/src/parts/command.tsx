@@ -3,6 +3,30 @@ import { useState } from "react";
 
 /** A command of the command line, with a button that copies it. */
 export function Command({ text }: { readonly text: string }) {
+  const [isCopied, copy] = useCopying(text);
+  return (
+    <span className="command">
+      <code>{text}</code>
+      <button type="button" className="icon-button" aria-label={`Copy: ${text}`} onClick={copy}>
+        {isCopied ? <Check size={14} aria-hidden="true" /> : <Copy size={14} aria-hidden="true" />}
+      </button>
+    </span>
+  );
+}
+
+/** A button that copies a longer text, which is shown elsewhere. */
+export function CopyButton({ text, label }: { readonly text: string; readonly label: string }) {
+  const [isCopied, copy] = useCopying(text);
+  return (
+    <button type="button" className="button" onClick={copy}>
+      {isCopied ? <Check size={14} aria-hidden="true" /> : <Copy size={14} aria-hidden="true" />}{" "}
+      {isCopied ? "Copied" : label}
+    </button>
+  );
+}
+
+/** Returns whether the text was copied just now, and the function that copies it. */
+function useCopying(text: string): readonly [boolean, () => void] {
   const [isCopied, setCopied] = useState(false);
   const copy = async (): Promise<void> => {
     try {
@@ -13,12 +37,5 @@ export function Command({ text }: { readonly text: string }) {
       setCopied(false);
     }
   };
-  return (
-    <span className="command">
-      <code>{text}</code>
-      <button type="button" className="icon-button" aria-label={`Copy: ${text}`} onClick={() => void copy()}>
-        {isCopied ? <Check size={14} aria-hidden="true" /> : <Copy size={14} aria-hidden="true" />}
-      </button>
-    </span>
-  );
+  return [isCopied, () => void copy()];
 }

@@ -1,10 +1,16 @@
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import type { PruneShape } from "../../../src/api/action-shapes.ts";
-import { useApi, useMayChange, useWorkspaceApi } from "../data/api.ts";
+import { useWorkspaceApi } from "../data/api.ts";
+import { useSessions } from "../data/queries.ts";
 import { Loading, Problem } from "../parts/states.tsx";
-import { counted, size, visible } from "../parts/words.ts";
+import { sessionName } from "../parts/session-name.ts";
+import { shortTime } from "../parts/time.tsx";
+import { counted, size } from "../parts/words.ts";
+import { Bars } from "./bars.tsx";
+import { Beside } from "./beside.tsx";
+import { Prune } from "./prune.tsx";
+import { Retention } from "./retention.tsx";
 import "./space.css";
 
 type By = "session" | "path" | "age";
@@ -21,6 +27,7 @@ export function SpacePage() {
     queryFn: () => on.du({ by }),
     staleTime: 30_000,
   });
+  const nameOf = useGroupNames(workspace, by);
   if (error !== null) return <Problem error={error} />;
   if (data === undefined) return <Loading what="Adding up" />;
   const { blobs, log_bytes, index_bytes, other_bytes, total_bytes, groups = [] } = data;
@@ -37,7 +44,7 @@ export function SpacePage() {
         <p className="quiet">
           {counted(blobs.count, "content")} of {size(blobs.content_bytes)}, each kept once.
         </p>
-        <Bars rows={parts.map(([name, bytes]) => ({ name, bytes }))} />
+        <Bars rows={parts.map(([name, bytes]) => ({ key: name, name, bytes }))} />
       </section>
       <section className="panel">
         <h2>
@@ -53,94 +60,23 @@ export function SpacePage() {
         <Bars
           rows={groups
             .toSorted((a, b) => b.content_bytes - a.content_bytes)
-            .map(({ name, content_bytes: bytes, count }) => ({ name, bytes, count }))}
+            .map(({ name, content_bytes: bytes, count }) => ({ key: name, name: nameOf(name), bytes, count }))}
         />
       </section>
+      <Beside />
       <Retention workspace={workspace} />
+      <Prune workspace={workspace} />
     </div>
   );
 }
 
-interface Row {
-  readonly name: string;
-  readonly bytes: number;
-  readonly count?: number;
-}
-
-const MOST = 40;
-
-function Bars({ rows }: { readonly rows: readonly Row[] }) {
-  const most = Math.max(1, ...rows.map(({ bytes }) => bytes));
-  if (rows.length === 0) return <p className="quiet">Nothing yet.</p>;
-  return (
-    <ul className="bars">
-      {rows.slice(0, MOST).map(({ name, bytes, count }) => (
-        <li key={name}>
-          <span className="bar-name" title={visible(name)}>
-            {visible(name)}
-          </span>
-          <span className="bar" aria-hidden="true">
-            <span style={{ width: `${(bytes / most) * 100}%` }} />
-          </span>
-          <span className="bar-size">{size(bytes)}</span>
-          <span className="quiet bar-count">{count === undefined ? "" : counted(count, "content")}</span>
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-/** What a prune would give up, and what it would keep. */
-function PruneLook({ prune }: { readonly prune: PruneShape }) {
-  const { pruned_actions, pruned_snapshots, kept_actions, kept_snapshots, too_young, freed_contents, freed_bytes } =
-    prune;
-  const given = pruned_actions.length + pruned_snapshots.length;
-  if (given === 0 && freed_contents === 0) return <p>A prune would give up nothing now.</p>;
-  return (
-    <>
-      <p>
-        A prune would free {size(freed_bytes)} ({counted(freed_contents, "content")}), and give up{" "}
-        {counted(pruned_actions.length, "action")} and {counted(pruned_snapshots.length, "snapshot")}.
-      </p>
-      <p className="quiet">
-        {counted(kept_actions, "action")} and {counted(kept_snapshots, "snapshot")} would stay;{" "}
-        {counted(too_young, "of them is", "of them are")} only kept because of their age.
-      </p>
-    </>
-  );
-}
-
-function Retention({ workspace }: { readonly workspace: string }) {
-  const on = useWorkspaceApi(workspace);
-  const { me } = useApi();
-  const mayChange = useMayChange() && me.role === "operator";
-  const [isWanted, setWanted] = useState(false);
-  const preview = useQuery({
-    queryKey: ["workspace", workspace, "prune"],
-    queryFn: () => on.prune({ dryRun: true }),
-    enabled: isWanted,
-    retry: false,
-  });
-  if (!mayChange) return null;
-  return (
-    <section className="panel">
-      <h2>What could be given up</h2>
-      <p className="quiet">
-        A prune gives up old contents that no rule keeps. This only looks; the command line does it.
-      </p>
-      {preview.data === undefined ? (
-        <button
-          type="button"
-          className="button"
-          onClick={() => setWanted(true)}
-          disabled={isWanted && preview.isPending}
-        >
-          Look what a prune would do
-        </button>
-      ) : (
-        <PruneLook prune={preview.data} />
-      )}
-      {preview.error === null ? null : <Problem error={preview.error} />}
-    </section>
-  );
+/** Returns the words for a group: a session is named by its command or its agent. */
+function useGroupNames(workspace: string, by: By): (name: string) => string {
+  const { data = [] } = useSessions(workspace);
+  if (by !== "session") return (name) => name;
+  const sessions = new Map(data.map((one) => [one.session_id, one]));
+  return (name) => {
+    const one = sessions.get(name);
+    return one === undefined ? name : `${sessionName(one)}, ${shortTime(Date.parse(one.started))}`;
+  };
 }

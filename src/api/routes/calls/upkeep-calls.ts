@@ -69,6 +69,14 @@ export const prunings = defineCall({
   ask: () => ({}),
 });
 
+export const replicas = defineCall({
+  operation: "replicas",
+  method: "GET",
+  path: `${WORKSPACE}/replicas`,
+  reply: { pageOf: "KnownReplicaShape" },
+  ask: () => ({}),
+});
+
 export const refusals = defineCall({
   operation: "refusals",
   method: "GET",

@@ -94,6 +94,14 @@ const prunings = workspaceRoute(calls.prunings, {
   answer: async (on, { query }) => pageOf(await on.prunings(), query, ({ event }) => String(event)),
 });
 
+const replicas = workspaceRoute(calls.replicas, {
+  tag,
+  role: "reader",
+  summary: "The replicas that have followed the workspace, and up to which event each of them holds its log",
+  query: z.strictObject(paging),
+  answer: async (on, { query }) => pageOf(await on.replicas(), query, ({ id }) => id),
+});
+
 const refusals = workspaceRoute(calls.refusals, {
   tag,
   role: "reader",
@@ -216,6 +224,7 @@ export const UPKEEP_ROWS: readonly WorkspaceRoute[] = [
   compact,
   prune,
   prunings,
+  replicas,
   refusals,
   erase,
   erasures,
