@@ -41,7 +41,10 @@ function views(): readonly View[] {
     ({ page }: Tab) =>
       page.getByRole("heading", { name, exact: true }).waitFor();
   const list = ({ page }: Tab) =>
-    page.getByRole("region", { name: "What happened, newest first" }).getByText("Refactor the login").waitFor();
+    page
+      .getByRole("region", { name: "What happened, newest first" })
+      .getByText("Refactor the login", { exact: true })
+      .waitFor();
   // The view before may also have an editor.
   const lineBeside =
     (role: "article" | "slider" | "textbox") =>

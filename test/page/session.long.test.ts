@@ -77,7 +77,7 @@ describeWithBrowser("the session of a tab", () => {
     await enter("chr_not_a_token");
     await page.getByRole("alert").waitFor();
     await enter(token);
-    await page.getByRole("button", { name: /write_file: a\.txt/ }).click();
+    await page.getByRole("button", { name: /^turn write_file: a\.txt/ }).click();
     await page.getByRole("complementary").getByRole("link", { name: "See the changes" }).click();
     await page.locator(".cm-changedLine", { hasText: "after" }).first().waitFor();
     const changing = /Take|Do it again|Restore|Keep|Settle|Go back to/;

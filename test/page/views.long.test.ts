@@ -164,9 +164,10 @@ describeWithBrowser("the page", () => {
     await list.getByText("undo of “Refactor the login” in new.ts").waitFor();
     await turn.click();
     await page.getByRole("link", { name: "See the changes" }).click();
-    await page.getByText("partly undone").waitFor();
+    const line = page.locator(".work-line");
+    await line.getByText("partly undone").waitFor();
     expect(await page.getByText("5b1f2c3d").count()).toBe(0);
     await box.must(["undo", "--turn", "p1"]);
-    await page.getByText("undone", { exact: true }).waitFor();
+    await line.getByText("undone", { exact: true }).waitFor();
   });
 });
