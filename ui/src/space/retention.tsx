@@ -1,4 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 import type { RetentionShape } from "../../../src/api/action-shapes.ts";
 import type { ConfigShape } from "../../../src/api/shapes.ts";
 import { useApi, useWorkspaceApi } from "../data/api.ts";
@@ -75,21 +76,28 @@ function Switches({ workspace }: { readonly workspace: string }) {
   const queries = useQueryClient();
   const key = ["workspace", workspace, "config"];
   const { data, error } = useQuery({ queryKey: key, queryFn: () => on.config(), retry: false });
+  // What was just chosen is shown at once, until the server has answered.
+  const [chosen, setChosen] = useState<Partial<ConfigShape>>({});
   const change = useMutation({
     mutationFn: (part: Partial<ConfigShape>) => on.configure(part),
     onSuccess: (now) => queries.setQueryData(key, now),
+    onSettled: () => setChosen({}),
   });
   const isOperator = me.role === "operator";
-  const shown = change.isPending ? { ...data, ...change.variables } : data;
+  const shown = { ...data, ...chosen };
+  const choose = (part: Partial<ConfigShape>): void => {
+    setChosen(part);
+    change.mutate(part);
+  };
   return (
     <div className="switches">
       {SWITCHES.map(([name, words]) => (
         <label key={name}>
           <input
             type="checkbox"
-            checked={shown?.[name] ?? false}
+            checked={shown[name] ?? false}
             disabled={!isOperator || data === undefined || change.isPending}
-            onChange={(event) => change.mutate({ [name]: event.target.checked })}
+            onChange={(event) => choose({ [name]: event.target.checked })}
           />
           <span>
             {words} <code className="quiet">{name}</code>
