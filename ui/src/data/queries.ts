@@ -57,10 +57,13 @@ export function useRecording(id: string): UseQueryResult<shapes.RecordingShape> 
   return useQuery({ ...recordingQuery(useWorkspaceApi(id)), refetchInterval: 15_000 });
 }
 
+/** The number up to which the home view counts conflicts. */
+const MOST_COUNTED = 200;
+
 export function conflictsQuery(on: WorkspaceApi) {
   return queryOptions({
-    queryKey: ["workspace", on.id, "conflicts", "open"],
-    queryFn: () => on.conflicts(),
+    queryKey: ["workspace", on.id, "conflicts", "count"],
+    queryFn: async () => (await on.conflicts({ limit: MOST_COUNTED })).length,
     refetchInterval: 30_000,
   });
 }

@@ -72,7 +72,7 @@ function useKnown(shapes: readonly WorkspaceShape[]): readonly Known[] {
     ...open.map((shape, i) => ({
       shape,
       recording: recordings[i]?.data,
-      conflicts: conflicts[i]?.data?.length,
+      conflicts: conflicts[i]?.data,
       replicas: replicas[i]?.data,
       check: lastCheck(shape.id),
     })),
