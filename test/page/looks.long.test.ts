@@ -87,7 +87,7 @@ const VIEWS: Readonly<Record<string, View>> = {
   home: {
     path: "/",
     isShown: async (page) => {
-      await text("undo of turn p1")(page);
+      await text(/^undo of/)(page);
       await text(FAULT.detail)(page);
     },
   },

@@ -50,6 +50,7 @@ it("Truth 19: doctor says that a killed init has recorded nothing, and not that 
     {
       name: "history",
       ok: true,
+      workspace: ID,
       detail: expect.stringMatching(new RegExp(`^workspace ${ID}: its \`init\` was interrupted.*chronicle gc`)),
     },
   ]);
