@@ -58,6 +58,7 @@ export function requestsToAll({ base, ids, paths, hashes }: About): EachRequest 
     describeBlob: hashes.flatMap((hash) => get(`/blob?hash=${hash}`)),
     readBlob: hashes.flatMap((hash) => get(`/blobs/${hash}`)),
     followEvents: get("/events?after=0"),
+    followHead: get("/head-changes"),
     status: get("/status"),
     head: get("/head"),
     signing: get("/signing"),
@@ -79,7 +80,8 @@ export function requestsToAll({ base, ids, paths, hashes }: About): EachRequest 
     redo: post("/redo", { dryRun: true }, {}),
     rollback: post(`/actions/${ids.action}/rollback`, { dryRun: true }),
     listOperations: get("/operations"),
-    recent: get("/recent"),
+    recent: get("/recent", "/recent?after=1"),
+    ticks: get("/ticks", "/ticks?reverse=true"),
     changes: get(
       ...["session=s1", "actor=operator", "actor=human", "since=baseline", `file=${files[0]}`].map(
         (one) => `/changes?patch=true&${one}`,
@@ -114,6 +116,9 @@ export function requestsToAll({ base, ids, paths, hashes }: About): EachRequest 
     importRecords: [{ path: `${base}/records/import`, bytes: "" }],
     verify: get("/verify"),
     erasures: get("/erasures"),
+    prunings: get("/prunings"),
+    refusals: get("/refusals"),
+    replicas: get("/replicas"),
     verifyIntegrity: get("/verify-integrity"),
     diskUsage: get("/du?by=path", "/du?by=age"),
     getConfig: get("/config"),
@@ -130,6 +135,8 @@ export async function answerTo(
   { method, path, body, bytes, token }: Asked & { readonly method: string; readonly token: string },
 ): Promise<{ readonly status: number; readonly text: string }> {
   if (path.includes("/events?")) return { status: 200, text: await eventsOf(serving, path, token) };
+  // The first change comes at once: it says where the history is.
+  if (path.endsWith("/head-changes")) return { status: 200, text: await streamUntil(serving, path, token, "data: ") };
   const given = body === undefined ? (bytes ?? "") : JSON.stringify(body);
   const headers = body === undefined ? {} : { "content-type": "application/json" };
   const answered = await serving.ask(path, {
@@ -145,6 +152,11 @@ export async function answerTo(
 /** Reads a stream of events up to the last recorded event, because the stream has no end. */
 async function eventsOf(serving: Serving, path: string, token: string): Promise<string> {
   const { seq } = (await serving.ask(path.replace(/\/events\?.*/, "/status"))).json<{ seq: number }>();
+  return streamUntil(serving, path, token, `id: ${seq}\n`);
+}
+
+/** Reads a stream until it has a text. */
+async function streamUntil(serving: Serving, path: string, token: string, end: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const headers = { authorization: `Bearer ${token}` };
   const asked = request({ host: "127.0.0.1", port: serving.port, path, headers }, (response) => {
@@ -152,7 +164,7 @@ async function eventsOf(serving: Serving, path: string, token: string): Promise<
     response.setEncoding("utf8");
     response.on("data", (piece: string) => {
       text += piece;
-      if (!text.includes(`id: ${seq}\n`)) return;
+      if (!text.includes(end)) return;
       asked.destroy();
       resolve(text);
     });

@@ -30,7 +30,10 @@ it("the sync halts if nothing is left of what there was, whatever is there now",
   await rig.flush();
   replaceContent();
   await rig.until(isHalted);
-  expect(rig.desk.sync.shape).toMatchObject({ halted: "root-emptied", reason: expect.stringContaining("everything except new entries") });
+  expect(rig.desk.sync.shape).toMatchObject({
+    halted: "root-emptied",
+    reason: expect.stringContaining("everything except new entries"),
+  });
   expect(await atOrigin()).toEqual(FILES);
   await rig.during(rig.desk.sync.resume({ accept: "restore" }));
   await rig.flush();

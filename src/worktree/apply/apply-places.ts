@@ -29,16 +29,25 @@ export async function choosePlaces(context: ApplyContext, steps: readonly Step[]
   const { disk, early, plain: remembered } = context;
   const anew = steps.filter(({ todo, blocked }) => blocked === undefined && (todo === "create" || todo === "replace"));
   const roots = rootsOf(anew);
+  remembered.begin();
   releaseRoots(roots);
   for (const root of roots) {
     const folders = receivers(anew, root);
     const isFew = anew.length <= FEW && early === undefined;
     const plain = isFew
-      ? await remembered.among({ root: root.root.folder, fs: root.fs, folders, staging: stagedFilesOf(root) })
+      ? await remembered.among({
+          root: root.root.folder,
+          fs: root.fs,
+          folders,
+          staging: stagedFilesOf(root),
+          stagingRoot: root.staging.fresh.root,
+        })
       : await plainFolders(disk, root, folders);
     for (const folder of plain) if (!takesRenames(root, folder)) plain.delete(folder);
     root.staging.places.staysOutOf(plain);
     if (early !== undefined) dropEarly(anew, root, plain);
+    // Other tasks may rename a folder before the files are staged, so no folder stays open.
+    releaseRoots([root]);
   }
 }
 

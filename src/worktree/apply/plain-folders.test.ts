@@ -51,6 +51,16 @@ class Written {
     };
   }
 
+  /** Removes the file. */
+  async remove(): Promise<void> {
+    const path = parsePath("d/f");
+    const contents = async function* () {};
+    const changes: Change[] = [{ path, before: this.#last, after: undefined }];
+    const report = await this.worktree.apply({ token: "TR", changes, contents, onBlocked: "fail" });
+    if (report.applied.length !== 1) throw new Error("the file was not removed");
+    this.#last = undefined;
+  }
+
   /** Writes the file. Resolves to the numbers of places and questions so far. */
   async write(text: string): Promise<{ readonly places: number; readonly asked: number }> {
     const bytes = Buffer.from(text);
@@ -105,11 +115,33 @@ describe("the place of new files of a few changes", () => {
     expect(written.asked).toBe(1);
   });
 
-  it("is in the folder if there is no program, which is asked for once", async () => {
+  it("is in the folder if there is no program, which is asked for three times at most", async () => {
     const written = new Written();
     written.hasProgram = false;
-    for (let i = 1; i <= 10; i += 1) expect(await written.write(String(i))).toMatchObject({ places: i });
-    expect(written.asked).toBe(1);
+    for (let i = 1; i <= 40; i += 1) expect(await written.write(String(i))).toMatchObject({ places: i });
+    expect(written.asked).toBe(3);
+  });
+
+  it("is in the folder after an apply without new files that found the folder changed by somebody else", async () => {
+    const written = new Written();
+    for (const text of ["1", "2", "3"]) await written.write(text);
+    const fd = written.disk.open("/base/d", "folder");
+    written.disk.chmod(fd, 0o2775);
+    written.disk.close(fd);
+    written.isPlain = false;
+    await written.remove();
+    expect(await written.write("4")).toMatchObject({ places: 2 });
+  });
+
+  it("is in the folder if the store's own staging folder was changed, until the program was asked again", async () => {
+    const written = new Written();
+    for (const text of ["1", "2", "3"]) await written.write(text);
+    const fd = written.disk.open("/store/staging", "folder");
+    written.disk.chmod(fd, 0o2700);
+    written.disk.close(fd);
+    written.isPlain = false;
+    for (const text of ["4", "5", "6"]) await written.write(text);
+    expect([written.places, written.asked]).toEqual([4, 2]);
   });
 
   it("is asked for again after 256 applies, because a change during an apply can go unnoticed", async () => {
@@ -119,6 +151,13 @@ describe("the place of new files of a few changes", () => {
     written.isPlain = false;
     for (let i = 258; i <= 262; i += 1) await written.write(String(i));
     expect(written.places).toBeGreaterThan(1);
+    expect(written.asked).toBe(2);
+  });
+
+  it("is in the staging folder for nearly all of a thousand applies", async () => {
+    const written = new Written();
+    for (let i = 1; i <= 1_000; i += 1) await written.write(String(i));
+    expect([written.places, written.asked]).toEqual([1, 4]);
   });
 
   it("is in the folder if a file cannot be renamed into it from the staging folder", async () => {
