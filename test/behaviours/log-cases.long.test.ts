@@ -191,7 +191,7 @@ describe("a torn tail", () => {
     writeFileSync(files.log, Buffer.concat([before, Buffer.from(torn)]));
     const workspace = await project.open();
     expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
-    expect((await workspace.verify()).notes.join()).toContain("torn");
+    expect((await workspace.verify()).notes.join()).toMatch(/torn|tore the log/);
     expect(readFileSync(files.log)).toHaveLength(before.length + torn.length);
     project.write("a", "after the crash");
     await workspace.snapshot();
