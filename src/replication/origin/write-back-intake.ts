@@ -25,34 +25,40 @@ export interface WriteBackParts {
   readonly received: ReceivedContents;
 }
 
-/** The maximum number of waiting batches. A correct replica has only one unanswered batch, which it can send again. */
+/**
+ * The maximum number of queued batches. A correct replica sends a new batch only after the answer to the previous
+ * batch, but may repeat a batch that has no answer yet.
+ */
 const MAX_WAITING = 16;
 
 /**
- * The maximum number of heartbeats in which a fetch receives nothing. The limit is necessary, because a fetch holds a
- * lease, and the collector frees nothing while a lease is held.
+ * The maximum number of consecutive heartbeats during which a fetch receives no data. The limit is necessary, because a
+ * fetch holds a lease on the store. The store's garbage collector frees nothing while a lease is held.
  */
 const PATIENCE_BEATS = 75;
 
-/** Codes of temporary errors, after which a later attempt can succeed. `NOT_FOUND` means that the folder is missing. */
+/**
+ * The codes of temporary errors, after which a later attempt can succeed. `NOT_FOUND` means here that the workspace's
+ * folder is missing.
+ */
 const PASSING: ReadonlySet<string> = new Set(["LOCKED", "UNAVAILABLE", "LIMIT_EXCEEDED", "NOT_FOUND"]);
-/** Codes of permanent errors, after which the replica does not send the entries again. */
+/** The codes of permanent errors, after which the replica does not send the entries again. */
 const LASTING: ReadonlySet<string> = new Set(["READ_ONLY", "FORBIDDEN"]);
 
 /**
- * Decides about the entries that a replica writes back, one batch after the other, while the session receives further
- * messages. For each batch, fetches the missing contents and makes them durable. Then lets the workspace decide, and
- * answers once the decision is durable.
+ * Processes the batches of entries that a replica writes back, one batch after the other, while the session goes on
+ * receiving messages. For each batch, first fetches the missing contents, and makes all contents durable. Then the
+ * workspace decides about the entries. The replica gets the answer once the decision is durable.
  */
 export class WriteBackIntake {
   readonly #channel: Channel;
   readonly #parts: WriteBackParts;
   readonly #contents: ContentIntake;
-  /** The last event that the replica can have seen. */
+  /** Returns the seq of the last event that the replica can have seen. */
   readonly #seen: () => number;
   readonly #waiting: WriteBack[] = [];
   #current: WriteBack | undefined;
-  /** The seq of the replica's last entry that is known to be decided. */
+  /** The `localSeq` of the last entry of the replica that is known to be decided; `undefined` before `begin`. */
   #settled: number | undefined;
   #isRunning = false;
   #isFetching = false;
@@ -66,14 +72,14 @@ export class WriteBackIntake {
     this.#seen = seen;
   }
 
-  /** Called with the seq of the last decided entry, which `HelloAck` names. */
+  /** Called with the `localSeq` of the last decided entry, as `HelloAck` states it (`settled_local_seq`). */
   begin(settled: number): void {
     this.#settled = settled;
   }
 
   /**
-   * Queues a batch. Ignores a batch that is already queued or being decided, because a replica without an answer sends
-   * its batch again. Throws `LIMIT_EXCEEDED` if too many batches wait.
+   * Queues a batch. Ignores a batch that is already queued or being decided, because a replica repeats a batch that has
+   * no answer yet. Throws `LIMIT_EXCEEDED` if too many batches wait.
    */
   take(message: WriteBack): void {
     if ([this.#current, ...this.#waiting].some((one) => one !== undefined && isSame(one, message))) return;
@@ -84,7 +90,7 @@ export class WriteBackIntake {
     if (!this.#isRunning) void this.#run();
   }
 
-  /** Called when a part of a content that is fetched has arrived. */
+  /** Called when a fetch has made progress: a piece of a content has arrived, or a fetched chunk was joined. */
   heard(): void {
     this.#beats = 0;
   }
@@ -143,8 +149,8 @@ export class WriteBackIntake {
   }
 
   /**
-   * Durably stores the contents of the entries that are not refused already. Returns the hashes of the contents that
-   * neither side has.
+   * Durably stores the contents of the entries. Skips entries that were decided earlier, and entries that `refusal`
+   * refuses. Returns the hashes of the contents that neither this workspace nor the replica has.
    */
   async #ensure(replica: string, wired: WriteBack["entries"], entries: readonly WriteBackEntry[]): Promise<Set<Hash>> {
     const { target } = this.#parts;
@@ -170,8 +176,8 @@ export class WriteBackIntake {
 
 /**
  * Returns an error that makes the replica connect again, or `undefined` if `error` is not `ROLLBACK_DETECTED`. This
- * code means that entries under the replica's id were decided over another connection. From the next `HelloAck`, the
- * replica learns whether a copy of the replica wrote those entries.
+ * code means that entries under the replica's id were decided over another connection. Such entries can come from a
+ * copy of the replica. The replica checks this when it receives the next `HelloAck`.
  */
 function comeAgain(error: unknown): ChronicleError | undefined {
   if (!(error instanceof ChronicleError) || error.code !== "ROLLBACK_DETECTED") return undefined;
@@ -189,14 +195,18 @@ function reasonOf(error: unknown): WriteBackReason | undefined {
   return PASSING.has(error.code) ? "unavailable" : undefined;
 }
 
-/** The maximum number of hashes that are remembered. The oldest hash is forgotten first. */
+/**
+ * The maximum number of hashes that `ReceivedContents` remembers. The hash that was added least recently is forgotten
+ * first.
+ */
 const MOST = 100_000;
 
 /**
  * The contents that replicas need not send: those of the workspace, and those that a replica has already sent. Two
  * kinds of contents must always be sent, so that nobody can read a content by knowing its hash:
  * - a content that the store holds only for other workspaces;
- * - a secret. Its hash is in the log, and a client could write it back under an ordinary name, and then read it.
+ * - a secret, even one of this workspace. The log has the secret's hash. A client that knows only this hash could
+ *   otherwise write the secret back under an ordinary name, and then read the secret.
  */
 export class ReceivedContents implements HeldContents {
   readonly #blobs: BlobStore;
@@ -212,7 +222,7 @@ export class ReceivedContents implements HeldContents {
     const asked = inline === undefined ? hashes : hashes.filter((hash) => !inline.has(hash));
     const held = new Set<Hash>();
     const secrets = (await this.#contents.secrets?.(asked)) ?? new Set<Hash>();
-    // Ask the store as well, because the collector can have freed a received content.
+    // Ask the store as well, because its garbage collector can have freed a received content.
     for (const hash of await this.#blobs.sound(asked)) {
       if (secrets.has(hash)) continue;
       if (this.#received.has(hash) || (await this.#contents.open(hash)) !== undefined) held.add(hash);
@@ -230,7 +240,7 @@ export class ReceivedContents implements HeldContents {
 
 export interface WriteBackTarget {
   settled(replica: string): Promise<SettledWriteBack>;
-  /** Throws `LIMIT_EXCEEDED` if this many more bytes would exceed the store's limit. */
+  /** Throws `LIMIT_EXCEEDED` if the store would exceed its size limit with `bytes` more bytes. */
   reserve(bytes: number): void;
   /**
    * Returns the reason to refuse an entry regardless of its content, or `undefined`. The content of a refused entry is

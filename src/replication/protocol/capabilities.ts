@@ -2,8 +2,8 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Message, MessageType } from "./messages.ts";
 
 /**
- * An addition to the protocol that needs no new version. It is used only if both sides have named it (docs/protocol.md,
- * "Versions").
+ * An addition to the protocol that needs no new protocol version. A capability is used only if both sides have named it
+ * (docs/protocol.md, "Versions").
  */
 export type Capability =
   | "rename"
@@ -17,7 +17,7 @@ export type Capability =
   | "ahead"
   | "times";
 
-/** The capability that every message of a type needs. */
+/** Maps a message type to the capability that every message of this type needs. */
 const OF_MESSAGE: Readonly<Partial<Record<MessageType, Capability>>> = {
   Rename: "rename",
   TreeRequest: "tree",
@@ -34,7 +34,10 @@ export function agreedOn(theirs: readonly string[], ours: readonly Capability[])
   return new Set(ours.filter((one) => theirs.includes(one)));
 }
 
-/** Returns the capability that the exact times in a message need, or `undefined` if the message has no exact times. */
+/**
+ * Returns `times` if the message has a time with nanoseconds (`mtime_ns`), because such a time needs this capability.
+ * Otherwise, returns `undefined`.
+ */
 function neededByFields(message: Message): Capability | undefined {
   const isExact = ({ mtime_ns }: { readonly mtime_ns?: number | undefined }): boolean => mtime_ns !== undefined;
   if (message.type === "WriteBack") return message.entries.some(isExact) ? "times" : undefined;
@@ -43,8 +46,8 @@ function neededByFields(message: Message): Capability | undefined {
 }
 
 /**
- * Returns the capability that a message needs because of its type, or because it has the field `folder_away_since` or
- * `anchor`. Returns `undefined` if the message needs none.
+ * Returns the capability that a message needs because of its type, or because the message has the field
+ * `folder_away_since` or `anchor`. Returns `undefined` if the message needs no capability for these reasons.
  */
 function neededBy(message: Message): Capability | undefined {
   if (message.type === "Heartbeat") return message.folder_away_since === undefined ? undefined : "folder";

@@ -23,8 +23,8 @@ function stateOf(event: LogEvent): FileState | undefined {
 }
 
 /**
- * Returns the state as fields of a message. The receiver also computes these fields from the event's line, and refuses
- * a message whose fields differ.
+ * Returns the fields of a message that describe the state of a path. The receiver also computes these fields from the
+ * event's line, and refuses a message whose fields differ.
  */
 export function stateToFields(path: WorkspacePath, entry: Entry | undefined): Omit<StateFields, "inline_content"> {
   return {
@@ -54,9 +54,9 @@ function goesInline(size: number): boolean {
 }
 
 /**
- * Returns the notification of an event. Returns `undefined` if the event is not about a file, its line is too long, or
- * the protocol refuses its path. The caller must send the line of such an event in `Events`. A small `content` is sent
- * inline. The caller omits `content` if the replica is not allowed to have it.
+ * Returns the notification of an event. Returns `undefined` if the event is not about a file, if its line is too long,
+ * or if the protocol refuses its path. The caller then sends the line in `Events` instead. A small `content` is sent
+ * inline. The caller omits `content` if the replica is not allowed to have the content.
  */
 export function notificationOf(event: SealedEvent, content?: Uint8Array): MessageOf<"Notification"> | undefined {
   const state = event.line.length > MAX_NOTIFIED_LINE ? undefined : stateOf(event);
@@ -117,7 +117,8 @@ function samePath(a: PathFields, b: PathFields): boolean {
 }
 
 /**
- * Packs consecutive events into as few messages as the limit allows. A line that exceeds the limit is sent in parts.
+ * Packs consecutive events into as few messages as `MAX_LINES_BYTES` allows. A line that exceeds this limit is sent in
+ * parts.
  */
 export function* eventsOf(events: Iterable<SealedEvent>): Generator<MessageOf<"Events">> {
   let held: Buffer[] = [];

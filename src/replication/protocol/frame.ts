@@ -41,9 +41,10 @@ export interface FramePayload {
   readonly body: Uint8Array | undefined;
 }
 
+/** A received frame. `sent` is the number at byte 16 of its header. */
 export interface Frame extends FramePayload {
   readonly sent: number;
-  /** The length of the frame with its header. */
+  /** The length of the frame with its header, in bytes. */
   readonly bytes: number;
 }
 
@@ -77,7 +78,7 @@ export function encodeFrame(payload: FramePayload, sent: number): Buffer {
 const HTTP = Buffer.from("HTTP/");
 
 /**
- * Checks the first bytes of a header. Throws `UNAVAILABLE` if an HTTP answer can begin with them, and
+ * Checks the first bytes of a frame. Throws `UNAVAILABLE` if an HTTP answer can begin with these bytes, and
  * `INTEGRITY_VIOLATION` if neither an HTTP answer nor a header can begin with them. Accepts fewer bytes than a header
  * has, so that a peer that speaks HTTP is detected at once.
  */
@@ -144,8 +145,8 @@ const LEAST_CAPACITY = 4096;
 
 /**
  * Reads frames from pieces of any size, for instance the messages of a WebSocket. Checks a header as soon as it is
- * complete. The buffer for an incomplete frame has 4 KiB, or at most twice the bytes that have arrived. Its size does
- * not depend on the length that the header announces.
+ * complete. The buffer of an incomplete frame has at most 4 KiB, or twice the bytes that have arrived if this is more.
+ * It does not grow with the length that a header announces.
  */
 export class FrameReader {
   #held = NOTHING;
@@ -153,7 +154,7 @@ export class FrameReader {
   #header: FrameHeader | undefined;
   #failure: unknown;
 
-  /** True between two frames. A stream that ends at another position was cut. */
+  /** True if the next byte begins a new frame. A stream that ends while this is false was cut off. */
   get isBetween(): boolean {
     return this.#length === 0;
   }

@@ -15,10 +15,10 @@ export const MAX_FRAME_BYTES = 4 * MIB;
 /** Maximum length of the head (JSON) of one frame, in bytes. */
 export const MAX_HEAD_BYTES = MIB;
 
-/** Maximum nesting of objects and lists. */
+/** Maximum nesting depth of the objects and lists in one head. */
 export const MAX_JSON_DEPTH = 64;
 
-/** Maximum number of commas and colons outside of strings. This limits the number of keys and items in a head. */
+/** Maximum number of commas and colons outside of strings in one head. This limits the number of keys and items. */
 export const MAX_JSON_PARTS = 100_000;
 
 /** Contents of fewer bytes than this are sent inline. */
@@ -31,14 +31,15 @@ export const MAX_PIECE_BYTES = 2 * MIB;
 export const MAX_LINES_BYTES = 2 * MIB;
 
 /**
- * Maximum length of a line in a notification, in characters. A longer line is sent in `Events`, in parts if necessary.
+ * Maximum length of a line in one `Notification`, in characters. A longer line is sent in `Events`, in parts if
+ * necessary.
  */
 export const MAX_NOTIFIED_LINE = 128 * KIB;
 
 /** Maximum number of entries in one `WriteBack`, and in each of the two lists of one `WriteBackResult`. */
 export const MAX_ENTRIES = 500;
 
-/** Maximum number of chunks in one manifest. */
+/** Maximum number of chunks in one `chunk_manifest`, which lists the chunks of a large content. */
 export const MAX_CHUNKS = 8_000;
 
 /** Maximum length of one chunk, in bytes. A chunk is fetched in pieces. */
@@ -50,7 +51,10 @@ export const MAX_FOLDERS = 256;
 /** Maximum number of children of all folders in one `TreeResponse`. */
 export const MAX_CHILDREN = 4_000;
 
-/** Maximum length of the erasures of one state, as rows, in bytes. It equals the maximum length of a line. */
+/**
+ * Maximum total length, in bytes, of the record rows that answer `ErasuresRequest`. It equals the maximum length of a
+ * line of the log.
+ */
 export const MAX_ERASURES_BYTES = 64 * MIB;
 
 /** Maximum number of contents in one `BlocksRequest`. */
@@ -63,5 +67,5 @@ export const MAX_PENDING = 4 * MAX_ASKED;
 /** Maximum length of the blocks in one `BlocksResponse`, in bytes. A longer block cannot be sent. */
 export const MAX_BLOCKS_BYTES = 3.5 * MIB;
 
-/** Each side may send this many bytes of credited frames before it receives `Credit`. */
+/** The number of bytes of credited frames that each side may send before it receives its first `Credit`. */
 export const INITIAL_CREDIT_BYTES = MIB;

@@ -19,7 +19,7 @@ export const hash = z.custom<Hash>((value) => typeof value === "string" && isHas
  */
 export const count = z.int().min(0);
 
-/** The nanoseconds of a time beyond its whole milliseconds. The field is omitted if they are 0. */
+/** The nanoseconds of a time beyond its whole milliseconds. The field is omitted if this number is 0. */
 export const restOfTime = z.int().min(1).max(999_999);
 
 export const name = z.string().min(1).max(MAX_NAME);
@@ -36,8 +36,8 @@ function isPlain(text: string): boolean {
 }
 
 /**
- * Escapes invisible characters, and cuts the name to the maximum length. Returns `undefined` if there is no name, or if
- * the name has only spaces.
+ * Returns the name with invisible characters escaped, cut to the maximum length. Returns `undefined` if there is no
+ * name, or if the name has only spaces.
  */
 export function plainNameOf(text: string | undefined): string | undefined {
   const shown = text
@@ -104,7 +104,7 @@ export function pathFromFields(fields: PathFields): WorkspacePath {
 
 /**
  * Like `pathFromFields`, but also accepts paths that are absolute on Windows. Requests and listings of folders need
- * such paths, because the hash of a folder covers all of its names.
+ * such paths, because the Merkle hash of a folder covers the names of all its children.
  */
 export function anyPathFromFields(fields: PathFields): WorkspacePath {
   const { filepath, filepath_b64, root } = fields;

@@ -47,7 +47,7 @@ const blocksRequest = z.strictObject({
 
 const blocksResponse = z.strictObject({
   type: z.literal("BlocksResponse"),
-  /** Whole blocks, concatenated. They contain only requested contents. */
+  /** Whole blocks, concatenated. The blocks contain only requested contents. */
   blocks: bytes(MAX_BLOCKS_BYTES),
   /** The origin does not have these contents. */
   absent: hashes,
@@ -55,12 +55,15 @@ const blocksResponse = z.strictObject({
   apart: hashes,
 });
 
-/** Requests the erasures of the state at which a full reconciliation ends. Requires the capability `erasures`. */
+/**
+ * Requests the erasures of the state at which a full reconciliation ends. By a full reconciliation, a replica that can
+ * no longer follow the origin's events takes over the origin's state. Requires the capability `erasures`.
+ */
 const erasuresRequest = z.strictObject({
   type: z.literal("ErasuresRequest"),
   /** The `current_sequence` of `FullResyncRequired`. */
   sequence: count,
-  /** Offset of the requested piece. */
+  /** Offset of the requested piece, in bytes. */
   offset: count,
 });
 
@@ -81,13 +84,16 @@ const erasuresResponse = z
 
 const length = z.int().min(1).max(MAX_PIECE_BYTES);
 
-/** Requests a content. Either side may send this, because the origin can lack a content that is written back. */
+/**
+ * Requests a content. Either side may send this message, because the origin can lack a content that a replica writes
+ * back.
+ */
 const contentFetchRequest = z.strictObject({
   type: z.literal("ContentFetchRequest"),
   content_hash: hash,
   /**
-   * The offset of the requested piece. If omitted, the whole content is requested, or its manifest if the content is
-   * longer than one piece.
+   * The offset of the requested piece, in bytes. If omitted, the whole content is requested. If the content is longer
+   * than one piece, the answer has its chunk manifest.
    */
   offset: count.optional(),
   length: length.optional(),
@@ -114,9 +120,9 @@ const contentFetchResponse = z
     type: z.literal("ContentFetchResponse"),
     content_hash: hash,
     content: bytes(MAX_PIECE_BYTES),
-    /** Size of the whole content. */
+    /** Size of the whole content, in bytes. */
     size: z.int().min(0),
-    /** Offset of the piece. */
+    /** Offset of the piece, in bytes. */
     offset: count,
     chunk_manifest: chunkManifest.optional(),
   })
@@ -143,7 +149,7 @@ const contentAhead = z
 
 const capabilities = z.array(z.string().regex(/^[a-z][a-z0-9-]{0,63}$/)).max(64);
 
-/** A workspace's id. In `Hello`, its name is allowed as well. */
+/** The id of a workspace. `Hello` may have the workspace's name instead. */
 const workspace = z.string().min(1).max(128);
 
 const hello = z.strictObject({
@@ -217,9 +223,9 @@ const headWitness = z.strictObject({
   sequence: z.int().min(1),
   /** The hash of event `sequence` in the sender's log. */
   head_hash: hash,
-  /** The Merkle root of the files after that event. */
+  /** The Merkle root of the files after event `sequence`. */
   root: hash,
-  /** The signed head of that event (docs/format.md), if the sender has one. */
+  /** The signed head of event `sequence` (docs/format.md), if the sender has one. */
   signature: z.string().min(1).max(16_384).optional(),
 });
 
@@ -243,7 +249,7 @@ const credit = z.strictObject({
   limit: count,
 });
 
-/** A change that a replica writes back. The replica's id and `local_seq` identify it. */
+/** A change that a replica writes back. The replica's id and `local_seq` together identify the change. */
 const entry = z
   .strictObject({
     local_seq: z.int().min(1),
@@ -277,7 +283,7 @@ const reason = z.enum([
   "too-large",
   "content-missing",
   "erased",
-  /** The origin cannot accept anything at present. It has not decided about any entry of the batch. */
+  /** The origin cannot accept anything at present. The origin has decided about no entry of the batch. */
   "unavailable",
 ]);
 
@@ -341,7 +347,7 @@ const notification = z
   .strictObject({ type: z.literal("Notification"), sequence: z.int().min(1), ...stateFields, line })
   .refine(isState, "the fields of the state do not agree");
 
-/** The deletion of a path and the creation of another path in the next event. Both are applied together. */
+/** The deletion of a path and the creation of another path in the next event. The receiver applies both together. */
 const rename = z
   .strictObject({
     type: z.literal("Rename"),
@@ -404,18 +410,18 @@ const catchupRequest = z.strictObject({
   since_sequence: count,
 });
 
-/** A JSON object. The code that reads it validates its fields. */
+/** A JSON object, whose fields are validated by the code that reads it. */
 const body = z.custom<RecordBody>((value) => value !== null && typeof value === "object" && !Array.isArray(value));
 
-/** The state at which a full reconciliation ends. */
+/** The state at which a full reconciliation ends: the state after event `current_sequence` of `FullResyncRequired`. */
 const anchor = z.strictObject({
   /** The hash of event `current_sequence`. */
   event_hash: hash,
-  /** The Merkle root of the files after that event. */
+  /** The Merkle root of the files after event `current_sequence`. */
   root: hash,
-  /** The frontier of the log tree. */
+  /** The frontier of the log tree after event `current_sequence`: the roots of its perfect subtrees. */
   frontier: z.array(hash).max(53),
-  /** The workspace record in force after that event. */
+  /** The workspace record in force after event `current_sequence`. */
   record: body,
   /** The event that recorded `record`. */
   sequence: z.int().min(1),
@@ -436,8 +442,8 @@ const fullResyncRequired = z.strictObject({
 });
 
 /**
- * All messages; docs/protocol.md has a table of them. A message is a plain object with the fields of its JSON, except
- * that a byte field has the bytes themselves.
+ * All messages; docs/protocol.md has a table of them. A message is a plain object with the fields of its JSON. Only a
+ * byte field differs: it has the bytes themselves instead of their number.
  */
 export const MESSAGE = z.discriminatedUnion("type", [
   notification,

@@ -17,8 +17,8 @@ export function nameToFields(name: string): NameFields {
 }
 
 /**
- * Returns the name of a child. Accepts names that are absolute paths on Windows, because the hash of a folder covers
- * all of its names. Throws `PATH_INVALID` for an invalid name.
+ * Returns the name of a child. Accepts names that are absolute paths on Windows, because the Merkle hash of a folder
+ * covers the names of all its children. Throws `PATH_INVALID` for an invalid name.
  */
 export function nameFromFields({ name, name_b64 }: NameFields): string {
   if (name_b64 !== undefined) return anyPathFromFields({ filepath: name, filepath_b64: name_b64 });
@@ -27,7 +27,7 @@ export function nameFromFields({ name, name_b64 }: NameFields): string {
 
 const folder = z.strictObject({
   ...pathFields,
-  /** Only the children after this name are requested. An earlier message has listed the other children. */
+  /** The last child that an earlier message has listed. Only the children after this name are requested. */
   after: childName.optional(),
   after_b64: childName.optional(),
   /**
@@ -47,16 +47,16 @@ function isFolder(fields: z.output<typeof folder>): boolean {
 }
 
 /**
- * Requests folders of a state. After the answer, the replica requests those subfolders whose Merkle hashes differ from
- * its own, or in which something has an event after `since`.
+ * Requests folders of the origin's state after event `sequence`. After the answer, the replica requests those
+ * subfolders whose Merkle hashes differ from the replica's, or in which something has an event after `since`.
  */
 export const treeRequest = z.strictObject({
   type: z.literal("TreeRequest"),
-  /** The `current_sequence` of `FullResyncRequired`. The state after this event is requested. */
+  /** The event `current_sequence` of `FullResyncRequired`. The state after this event is requested. */
   sequence: count,
   /**
-   * The last event that the replica holds. Deletions after this event are listed, and folders in which something has
-   * changed since are marked as `touched`.
+   * The last event that the replica holds. Deletions after this event are listed. Folders in which something has an
+   * event after this event are marked as `touched`.
    */
   since: count,
   folders: z.array(folder.refine(isFolder)).min(1).max(MAX_FOLDERS),

@@ -3,7 +3,7 @@ import { errnoIn, failureInWords } from "../../core/values/failure-in-words.ts";
 import type { MessageOf } from "./messages.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The known codes. An unknown code comes from a later version, and is treated as `IO`. */
+/** The codes that this version knows. An unknown code comes from a later version, and is treated as `IO`. */
 const KNOWN: Readonly<Record<ErrorCode, true>> = {
   USAGE: true,
   NOT_FOUND: true,
@@ -36,12 +36,12 @@ const KNOWN: Readonly<Record<ErrorCode, true>> = {
 const MOST = 2000;
 
 /**
- * Codes of failures of a store or its machine. The peer can do nothing about such failures, and their texts can name
- * files.
+ * The codes of errors that come from a failure of the store or of its machine. The peer can do nothing about such a
+ * failure, and the text of the error can name files.
  */
 const FAILURES: ReadonlySet<ErrorCode> = new Set(["IO", "POISONED", "BLOB_MISSING", "BLOB_CORRUPT", "LOG_DAMAGED"]);
 
-/** True for a failure of this side's store or machine. Its message must not be sent to the peer. */
+/** True for a failure of this side's store or machine. The text of such an error must not be sent to the peer. */
 export function isOwnFailure(error: ChronicleError): boolean {
   if (isFromPeer(error)) return false;
   return FAILURES.has(error.code) || (error.code === "READ_ONLY" && errnoIn(error) !== undefined);
@@ -49,9 +49,9 @@ export function isOwnFailure(error: ChronicleError): boolean {
 
 /**
  * Returns the message for an error: its code, text and hint, and whether the server is still starting. The error's
- * other data are not sent, because they can name paths of this machine. For the same reason, a general text replaces
- * the text of a failure of this side. The general text names `id`, under which the original text is in this side's
- * diagnostics.
+ * other data are not sent, because they can name paths of this machine. For the same reason, a failure of this side
+ * (`isOwnFailure`) is sent with a general text. The general text names `id`. This side's diagnostics have the original
+ * text under this id.
  */
 export function errorToMessage(error: ChronicleError, fatal: boolean, id?: string): MessageOf<"Error"> {
   const { message, hint } = isOwnFailure(error) ? withoutNames(error, id) : error;
@@ -63,7 +63,7 @@ export function errorToMessage(error: ChronicleError, fatal: boolean, id?: strin
   };
 }
 
-/** Returns the general text for a failure. The HTTP API uses the same text. */
+/** Returns the general text and the hint for a failure of this side. The HTTP API uses the same texts. */
 function withoutNames(error: ChronicleError, id: string | undefined): Pick<ChronicleError, "message" | "hint"> {
   const { why = "this side has failed", hint } = failureInWords(error);
   return { message: id === undefined ? why : `${why}; the diagnostics there say more under ${id}`, hint };
@@ -73,7 +73,9 @@ function shortened(text: string): string {
   return text.slice(0, MOST).toWellFormed();
 }
 
-/** Returns the error that a message of the peer reports. `isFromPeer` recognises it by `data.peer`. */
+/**
+ * Returns the error that a message of the peer reports. The error has `data.peer`, by which `isFromPeer` recognises it.
+ */
 export function errorFromMessage({ code, message, hint, about }: MessageOf<"Error">): ChronicleError {
   const known = Object.hasOwn(KNOWN, code) ? (code as ErrorCode) : "IO";
   return new ChronicleError(known, `the other side says: ${message}`, {
