@@ -36,7 +36,7 @@ export function* writeBacksOf(sandboxId: string, entries: Iterable<WriteBackEntr
   if (batch.length > 0) yield { type: "WriteBack", sandbox_id: sandboxId, entries: batch };
 }
 
-/** Returns the length of an entry in the head, including a comma. */
+/** Returns the length, in bytes, of an entry in the head, including the comma after the entry. */
 function headBytes(entry: WriteBackEntry): number {
   const { inline_content, ...rest } = entry;
   const length = inline_content === undefined ? {} : { inline_content: inline_content.length };

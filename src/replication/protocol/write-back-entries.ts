@@ -39,7 +39,7 @@ export function entryToWire(
   };
 }
 
-/** A time before 1970 is sent as 0. */
+/** Returns the time of an entry as fields of a message. A time before 1970 is sent as 0. */
 function timeToWire(entry: Entry | undefined, isExact: boolean): Pick<WireEntry, "mtime_ms" | "mtime_ns"> {
   const { mtimeMs = 0, mtimeRestNs = 0 } = entry ?? {};
   if (!isExact || mtimeMs < 0 || mtimeRestNs === 0) return { mtime_ms: Math.max(0, mtimeMs) };

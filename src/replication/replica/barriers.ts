@@ -7,25 +7,29 @@ interface Caller {
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** The requests that name one event. This event is the last one that this replica held when the callers came. */
+/**
+ * The barrier requests that name the same event: the last event that this replica held when the callers called `ask`.
+ */
 interface Requests {
   /** The number of sent requests whose answers have not arrived. */
   due: number;
-  /** The number of answers to older requests that are still due. The answer for `asked` arrives after these answers. */
+  /** The number of answers that arrive before the answer for `asked`, because they belong to older requests. */
   before: number;
   /** The callers that wait for the answer to the open request. Empty if no request is open. */
   asked: readonly Caller[];
   /**
-   * The callers that came while a request was open. They get a request of their own, because the answer to the open
-   * request may be older than their calls.
+   * The callers that called `ask` while a request was open. They wait for another request, because the answer to the
+   * open request may be older than their calls.
    */
   next: Caller[];
 }
 
-/** Asks an origin for its last event. The callers then wait until this replica holds that event. */
+/**
+ * Asks the origin for its last event, on behalf of callers. The callers then wait until this replica holds that event.
+ */
 export class Barriers {
   readonly #channel: Channel;
-  /** The requests by their event. The origin answers in the order of the requests. */
+  /** Maps the seq of an event to the requests that name the event. The origin answers in the order of the requests. */
   readonly #requests = new Map<number, Requests>();
   #isWelcome = false;
   #end: ChronicleError | undefined;
@@ -35,8 +39,8 @@ export class Barriers {
   }
 
   /**
-   * Resolves to the origin's last event. `sequence` is the last event that this replica holds. Rejects with
-   * `UNAVAILABLE` if the connection ends before the answer arrives.
+   * Resolves to the seq of the origin's last event. `sequence` is the seq of the last event that this replica holds.
+   * Rejects with `UNAVAILABLE` if the connection ends before the answer arrives.
    */
   ask(sequence: number): Promise<number> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
@@ -48,13 +52,16 @@ export class Barriers {
     });
   }
 
-  /** Called once the origin has admitted this replica. Sends the requests that were made before that. */
+  /** Called once the origin has admitted this replica. Sends the requests that were made before the admission. */
   begin(): void {
     this.#isWelcome = true;
     this.#sendOpen();
   }
 
-  /** Called with each heartbeat. Repeats open requests, because the origin does not answer a request that fails there. */
+  /**
+   * Called with each heartbeat. Repeats open requests, because the origin does not answer a request that has failed at
+   * the origin.
+   */
   beat(): void {
     if (this.#isWelcome) this.#sendOpen();
   }

@@ -9,27 +9,31 @@ import { Patience } from "../contents/patience.ts";
 type Response = MessageOf<"BlocksResponse">;
 
 /**
- * The contents of one `BlocksResponse` that were pending. A block can also have contents that arrived in an earlier
- * answer.
+ * The contents of one `BlocksResponse` for which this side was still waiting. A block can also have contents that
+ * arrived in an earlier answer.
  */
 export interface FetchedBlocks {
   readonly blocks: readonly FetchedBlock[];
+  /** The origin does not have these contents. */
   readonly absent: readonly Hash[];
   /** The caller must request these contents one by one. */
   readonly apart: readonly Hash[];
 }
 
-/** A block with at least one new content. No content is checked yet. */
+/**
+ * A block with at least one content for which this side was still waiting (`fresh`). The hashes of the contents are not
+ * checked yet.
+ */
 export interface FetchedBlock {
   readonly block: BlobBlock;
   readonly fresh: ReadonlySet<Hash>;
 }
 
-/** While this many answers wait for the caller, the channel is not read. */
+/** The number of answers at which the channel is not read any more, until the caller has taken one of them. */
 const MOST_HELD = 2;
 /**
- * More contents are requested when at most this many are pending. Each request names as many contents as allowed,
- * because the origin must repack a block if only some of its contents are requested.
+ * The number of pending contents at or below which further contents are requested. Each request names as many contents
+ * as allowed, because the origin must repack a block if only some of its contents are requested.
  */
 const LOW = MAX_PENDING - MAX_ASKED;
 
@@ -38,7 +42,7 @@ interface Asking {
   readonly asked: ReadonlySet<Hash>;
   /** The contents that were requested and not answered yet. */
   readonly pending: Set<Hash>;
-  /** The contents that were not requested yet. The last content is requested next. */
+  /** The contents that were not requested yet. The last content of this list is requested first. */
   readonly later: Hash[];
   readonly held: Response[];
   /** Called when an answer has arrived, or the connection has ended. */
@@ -54,7 +58,7 @@ export class BlockFetch {
   readonly #patience: Patience;
   #end: ChronicleError | undefined;
 
-  /** True if the capability `blocks` was agreed on. Until then, the caller must not request blocks. */
+  /** False until the capability `blocks` is agreed on. While this is false, the caller must not request blocks. */
   isKnown = false;
 
   constructor(channel: Channel) {
@@ -63,7 +67,7 @@ export class BlockFetch {
   }
 
   /**
-   * Yields the answers for these contents as they arrive. Only one call may run at a time. Ignores blocks without a
+   * Yields the answers for these contents as they arrive. Only one call may run at a time. Ignores blocks that have no
    * pending content. Throws `INTEGRITY_VIOLATION` for a malformed block, and for a block that has both a pending
    * content and a content that was not requested. Throws `UNAVAILABLE` if the connection ends before all contents are
    * answered.
@@ -96,9 +100,9 @@ export class BlockFetch {
   }
 
   /**
-   * Called with each answer. Ignores an answer if no call of `get` runs. Such an answer is a repetition, or belongs to
-   * a call that has ended early. Resolves when there is room for another answer. Until then, the session does not read
-   * the channel, so that the origin waits, too.
+   * Called with each answer. Resolves when there is room for another answer. Until then, the session does not read the
+   * channel, so that the origin waits, too. Ignores an answer if no call of `get` runs. Such an answer is a repetition,
+   * or belongs to a call that has ended early.
    */
   async took(message: Response): Promise<void> {
     const asking = this.#asking;
@@ -157,8 +161,8 @@ export class BlockFetch {
 }
 
 /**
- * Removes an answer's contents from the pending contents, and returns those that were pending. Returns `undefined` if
- * none was pending.
+ * Removes an answer's contents from the pending contents, and returns the contents that were pending. Returns
+ * `undefined` if no content of the answer was pending.
  */
 function settle({ asked, pending }: Asking, { blocks, absent, apart }: Response): FetchedBlocks | undefined {
   const fresh: FetchedBlock[] = [];

@@ -16,8 +16,8 @@ type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>
 const PARALLEL = 16;
 
 /**
- * The maximum number of answers that are checked at once. With several answers, the worker threads (see `EarlyFiles`)
- * stay busy while this thread makes other answers durable.
+ * The maximum number of `BlocksResponse` answers that are checked at once. With several answers, the worker threads
+ * (see `EarlyFiles`) stay busy while this thread makes other answers durable.
  */
 const MOST_CHECKING = 8;
 
@@ -65,7 +65,7 @@ interface WantedContents {
  * Fetches the contents that events or entries name, compares them with their hashes, and stores them durably. Many
  * contents are fetched at once as blocks, if the other side supports this. A content that is longer than one piece is
  * fetched in chunks. Each chunk is stored under its own hash, so that only the missing chunks are fetched after an
- * interruption. The collector frees the chunks later, because no record names them.
+ * interruption. The store's garbage collector frees the chunks later, because no record names them.
  */
 export class ContentIntake {
   readonly #blobs: BlobStore;
@@ -87,10 +87,10 @@ export class ContentIntake {
   }
 
   /**
-   * Fetches and stores all contents that are not held. Once they are durable, resolves to the contents that the other
-   * side does not have (pruned or withheld). The caller must hold a lease of the store until the events that name the
-   * contents are durable, too. Rejects with `INTEGRITY_VIOLATION` for a content that does not match its hash or stated
-   * size.
+   * Fetches and stores all contents that are not held. Once the contents are durable, resolves to the hashes of those
+   * that the other side does not have (pruned or withheld). The caller must hold a lease of the store until the events
+   * that name the contents are durable, too. Rejects with `INTEGRITY_VIOLATION` for a content that does not match its
+   * hash or stated size.
    */
   async ensure({ hashes, inline = new Map(), sizes, onTaken }: WantedContents): Promise<Hash[]> {
     const held = await this.#held.has(hashes, inline);
@@ -210,13 +210,14 @@ export class ContentIntake {
       if (reader === undefined) throw new ChronicleError("UNAVAILABLE", `the chunk ${chunk} was freed meanwhile`);
       yield* reader.pieces();
       this.#onJoining?.();
-      // Nothing else in this loop waits for I/O. Without this yield, no session of this process could send heartbeats.
+      // Without this yield, no session of this process could send heartbeats, because the rest of this loop waits for
+      // no I/O.
       await yieldToEventLoop();
     }
   }
 }
 
-/** Stores a block as a whole, or only its new contents if they are less than half of it. */
+/** Stores a block as a whole. If the new contents are less than half of the bytes of the block, stores only them. */
 async function takeBlock(batch: GrowingBatch, one: FetchedBlock, checked: Promise<void> | undefined): Promise<void> {
   if (isTakenWhole(one)) return batch.putBlock(one.block, checked);
   const raw = openBlock(one.block);
@@ -293,7 +294,7 @@ class GrowingBatch implements AsyncDisposable {
   }
 
   /**
-   * Starts a commit once the previous one has ended. Memory therefore stays bounded if the disk is slower than the
+   * Starts a commit once the previous commit has ended. Memory therefore stays bounded if the disk is slower than the
    * network.
    */
   async #beginCommit(): Promise<void> {

@@ -26,9 +26,10 @@ const HANDSHAKE_MS = 8_000;
 const CONNECT_MS = 4_000;
 
 /**
- * Connects to an origin. Rejects with `USAGE` for an invalid URL, and with `UNAVAILABLE` if no origin answers or the
- * signal aborts. If the server refuses, rejects with `UNAUTHENTICATED`, `FORBIDDEN`, `RATE_LIMITED`, or `NOT_FOUND` (a
- * server that serves no replicas). If the signal aborts after the connection was made, the channel is closed.
+ * Connects to an origin. Rejects with `USAGE` for an invalid URL. Rejects with `UNAVAILABLE` if no origin answers, if
+ * the server is being started or ended, or if the signal aborts. If the server refuses, rejects with `UNAUTHENTICATED`,
+ * `FORBIDDEN`, `RATE_LIMITED`, or `NOT_FOUND` (a server that serves no replicas). If the signal aborts after the
+ * connection was made, the channel is closed.
  */
 export function dialOrigin(address: OriginAddress, signal: AbortSignal): Promise<Channel> {
   return address.url.startsWith("unix:")
@@ -123,8 +124,8 @@ async function dialWebSocket({ url, token, workspace }: OriginAddress, signal: A
 }
 
 /**
- * Ends an attempt to connect after `CONNECT_MS`. The system would repeat the attempt for minutes, at growing intervals.
- * A new attempt notices sooner that the network works again.
+ * Ends an attempt to connect after `CONNECT_MS`. The operating system would repeat the attempt for minutes, at growing
+ * intervals. A new attempt notices sooner that the network works again.
  */
 function giveUpLate(socket: Socket): void {
   if (!socket.connecting) return;

@@ -33,10 +33,10 @@ export class ErasureFetch {
 
   /**
    * Requests the first piece. Resolves to the `erase:` records of the state after event `sequence` (see the
-   * constructor), by ascending seq. Each record is given as its last event up to `sequence`. The origin leaves out the
-   * earliest records if all of them would be too large (`MAX_ERASURES_BYTES`). Rejects with `UNAVAILABLE` if the
-   * connection ends before all pieces have arrived. Rejects with `INTEGRITY_VIOLATION` if the pieces contradict each
-   * other. Rejects with `INTEGRITY_VIOLATION` or `LOG_DAMAGED` if the received rows are invalid.
+   * constructor), by ascending seq. Each record has the content that its last event up to `sequence` gave it. The
+   * origin leaves out the earliest records if all of them would be too large (`MAX_ERASURES_BYTES`). Rejects with
+   * `UNAVAILABLE` if the connection ends before all pieces have arrived. Rejects with `INTEGRITY_VIOLATION` if the
+   * pieces contradict each other. Rejects with `INTEGRITY_VIOLATION` or `LOG_DAMAGED` if the received rows are invalid.
    */
   get(): Promise<readonly BaseRecord[]> {
     this.#isAsked = true;

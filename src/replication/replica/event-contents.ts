@@ -94,8 +94,8 @@ export class EventContents {
   }
 
   /**
-   * Requests contents that were not stored with their events, and returns how many of them are stored now. The caller
-   * must hold a lease.
+   * Requests contents that were not stored with their events. Returns how many of these contents are stored now. The
+   * caller must hold a lease.
    */
   async takeAgain(hashes: readonly Hash[]): Promise<number> {
     return hashes.length - (await this.#intake.ensure({ hashes })).length;
@@ -111,7 +111,10 @@ export class EventContents {
     await this.#intake.ensure({ hashes: [hash], inline: new Map([[hash, bytes]]) });
   }
 
-  /** Stores the contents that the bases of the events name. Adds those that are not stored to `gone` or `unwanted`. */
+  /**
+   * Stores the contents that the bases of the events name. Adds the contents that are not stored to `gone` or
+   * `unwanted`.
+   */
   async #takeBases(
     arrived: readonly ArrivedEvent[],
     { gone, unwanted }: { readonly gone: Hash[]; readonly unwanted: Hash[] },
@@ -136,14 +139,17 @@ export class EventContents {
     return entries.flatMap(({ path, entry }) => (entry !== undefined && this.#wants(path) ? [entry] : []));
   }
 
-  /** Reports the progress over the entries of a base. Their total is in the event that names the base. */
+  /**
+   * Returns functions that report the progress over the entries of a base. The total is in the event that names the
+   * base.
+   */
   #progressOf({ record }: Pick<LogEvent, "record">) {
     const total = typeof record["entries"] === "number" ? record["entries"] : 0;
     let before = 0;
     return {
       /**
-       * Reports that this many `contents` of the next `rows` rows are stored. Only `all` reports every row, because
-       * folders have no content.
+       * Reports that this many `contents` of the next `rows` rows are stored. The number can stay below `rows`, because
+       * folders have no content. Only `all` reports every row.
        */
       within: (contents: number, rows: number) => this.#onReceived?.(before + Math.min(contents, rows), total),
       all: (rows: number) => this.#onReceived?.((before += rows), total),
@@ -178,12 +184,12 @@ function erasuresAmong(arrived: readonly ArrivedEvent[]): Erasures {
 }
 
 /**
- * Throws `UNAVAILABLE` if the origin does not have the base of an event. This happens if the origin compacts an event
- * away, and frees its base, while it is sending the event. Over a new connection, this replica gets the history as it
- * begins after the compaction.
+ * Throws `UNAVAILABLE` if the origin does not have the base of an event. This happens if the origin, while it sends the
+ * event, compacts the event away and frees its base. Over a new connection, this replica gets the history as it begins
+ * after the compaction.
  *
- * The base of a compaction is allowed to be missing, because this replica already holds the state in it, or gets that
- * state by a reconciliation.
+ * The base of a compaction may be missing. This replica already holds the state that is in that base, or gets this
+ * state by a full reconciliation.
  */
 function refuseBaseless(arrived: readonly ArrivedEvent[], gone: readonly Hash[]): void {
   for (const { event } of arrived) {
@@ -207,9 +213,9 @@ async function* together(batches: AsyncIterable<BaseBatch>): AsyncGenerator<read
 }
 
 /**
- * Returns the contents that an event needs. If the store lacked one of them, `verify` would report it as missing.
- * Leaves out the contents that the rows of the event's base name (`contentsOfRows`). An event that withdraws an erasure
- * needs the contents that were erased.
+ * Returns the contents that an event needs: `verify` would report them as missing if the store lacked them. Leaves out
+ * the contents that the rows of the event's base name (`contentsOfRows`). An event that withdraws an erasure needs the
+ * contents that were erased.
  */
 export function contentsOf(event: LogEvent): readonly Hash[] {
   if (!event.recordId.startsWith(ERASE)) return collect((needs) => needs.event(event, ""));

@@ -19,23 +19,30 @@ export interface CommonEventParts {
 }
 
 export interface CommonHistory {
+  /** The seq of the last event that this replica holds. */
   readonly held: number;
+  /** The seq of the origin's last event. */
   readonly origin: number;
   /**
-   * The last event that both sides have. `undefined` if this event is unknown, because the origin has compacted it
-   * away, or because this side does not hold it.
+   * The seq of the last event that both sides have. `undefined` if this event cannot be found: the origin has compacted
+   * the event away, or the mirror starts after it.
    */
   readonly common: number | undefined;
 }
 
-/** Tells whether the origin has the same event. */
+/**
+ * Tells whether the origin has the event that `Hello` names:
+ * - `same`: the origin has this event.
+ * - `other`: the origin does not have this event.
+ * - `unknown`: the reply does not show this, or the mirror does not know the hash of the event.
+ */
 type Answer = "same" | "other" | "unknown";
 
 /**
  * Finds the last event that this replica and its origin have in common, by binary search. Each probe is one short
- * session. Its `Hello` names an event as the last one that this replica holds. The answer shows whether the origin has
- * this event. The answer is the origin's head, the events after the named event, or an error. Rejects if the origin
- * cannot be reached, or refuses this replica.
+ * session, in which `Hello` names an event as the last one that this replica holds. The reply of the origin shows
+ * whether the origin has this event. The reply is the head in `HelloAck`, the events after the named event, a
+ * `FullResyncRequired`, or an error. Rejects if the origin cannot be reached, or refuses this replica.
  */
 export async function findCommonEvent(parts: CommonEventParts): Promise<CommonHistory> {
   const { mirror } = parts;
@@ -65,7 +72,7 @@ interface ProbeResult {
 async function ask(parts: CommonEventParts, seq: number): Promise<ProbeResult> {
   const { mirror, connect, signal, sandboxId, workspace, token } = parts;
   const hash = seq === mirror.head.seq ? mirror.head.hash : await mirror.hashAt(seq);
-  // A mirror that starts after an anchor does not know earlier hashes.
+  // A mirror that starts after an anchor does not know the hashes of earlier events.
   if (hash === undefined) return { answer: "unknown", origin: seq };
   const channel = await connect(signal);
   const leave = (): void => channel.close();
@@ -113,8 +120,8 @@ function welcomed({ version, head }: MessageOf<"HelloAck">): number {
 }
 
 /**
- * Returns the answer in a message about the event in `Hello`, or `undefined` if the message has no answer. `too-far`
- * means that the origin has the event.
+ * Returns the answer that a message gives about the event in `Hello`, or `undefined` if the message gives no answer.
+ * The reason `too-far` shows that the origin has the event.
  */
 function answerOf(message: Message): Answer | undefined {
   switch (message.type) {
