@@ -6,7 +6,7 @@ import { freeBytes } from "../../util/free-bytes.ts";
 
 /**
  * A frame has a header of 28 bytes, the head (one JSON object), and, in content frames only, the body (bytes). Numbers
- * are big-endian.
+ * are big-endian. A frame is credited if its message needs credit (`isCredited`).
  *
  *     0   3  "CHR"
  *     3   1  version of the protocol: 2

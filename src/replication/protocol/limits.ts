@@ -67,5 +67,8 @@ export const MAX_PENDING = 4 * MAX_ASKED;
 /** Maximum length of the blocks in one `BlocksResponse`, in bytes. A longer block cannot be sent. */
 export const MAX_BLOCKS_BYTES = 3.5 * MIB;
 
-/** The number of bytes of credited frames that each side may send before it receives its first `Credit`. */
+/**
+ * The number of bytes of credited frames (frames whose messages need credit) that each side may send before it receives
+ * its first `Credit`.
+ */
 export const INITIAL_CREDIT_BYTES = MIB;

@@ -100,7 +100,7 @@ async function dialWebSocket({ url, token, workspace }: OriginAddress, signal: A
     reject(error);
     socket.terminate();
   });
-  // Make the channel in the same turn of the event loop as the event, so that no message is lost.
+  // Make the channel in the same turn of the event loop as the `open` event, so that no message is lost.
   socket.once("open", () => {
     ended();
     resolve(channelOn(new WebSocketWire(socket), signal));

@@ -2,9 +2,9 @@ import type { Entry } from "../../core/values/entry.ts";
 import type { BlobBlock } from "../../storage/blob-block.ts";
 
 /**
- * Worker threads that check blocks, and that write the files whose contents are in these blocks. The workers write the
- * files outside of the tracked folder (see `EarlyStage` of the worktree). The next step of the sync moves the files to
- * their places in the folder. Implemented by `StagedEarlyFiles`.
+ * Worker threads that check blocks, and that write the files whose contents are in these blocks. The workers write into
+ * a staging folder (see `EarlyStage` of the worktree). The next step of the sync moves the files to their places in the
+ * tracked folder. Until then, the files are not visible in the tracked folder. Implemented by `StagedEarlyFiles`.
  */
 export interface EarlyFiles {
   /**

@@ -45,9 +45,9 @@ export interface TakeRules {
 }
 
 /**
- * The contents of this many batches of a base (of at most 4,096 rows each) are stored together, as a group. Groups are
- * large for two reasons. Between two groups, no request is under way, and the connection is idle. A file whose content
- * came with an earlier group is not written early.
+ * The number of batches of a base (of at most 4,096 rows each) whose contents are stored together, as a group. Groups
+ * are large for two reasons. Between two groups, no request is under way, and the connection is idle. A file whose
+ * content came with an earlier group is not written early.
  */
 const GROUP_BATCHES = 24;
 

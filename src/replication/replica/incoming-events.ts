@@ -7,6 +7,7 @@ import type { ArrivedEvent } from "./event-contents.ts";
 type EventMessage = MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">;
 
 /**
+ * The result of adding the events of a message:
  * - `taken`: the events are queued.
  * - `old`: the events had already arrived.
  * - `gap`: an earlier event is missing, or too many bytes wait to be stored.
@@ -19,7 +20,9 @@ type Taken = "taken" | "old" | "gap";
  */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
-/** Events that have arrived, were checked, and wait to be stored. Each event follows the event before it. */
+/**
+ * Events that have arrived, were checked, and wait to be stored. Each event follows the event before it in the chain.
+ */
 export class IncomingEvents {
   readonly #parts = new LineParts();
   #tail: Head;
@@ -44,7 +47,7 @@ export class IncomingEvents {
 
   /**
    * Queues the events of a message if they follow `tail`. Throws `INTEGRITY_VIOLATION` for events whose numbers follow
-   * `tail` but whose lines do not; `data.kind` is the fault of the line.
+   * `tail` but whose lines do not. The `data.kind` of this error names the fault of the line.
    */
   add(message: EventMessage): Taken {
     const [first, last] = rangeOf(message);
@@ -85,7 +88,7 @@ export class IncomingEvents {
   #addEvents(message: MessageOf<"Events">): Taken {
     const { part } = message;
     if (part !== undefined) {
-      // A part without the beginning of its line is useless, because a catch-up sends the line again from its
+      // Ignore a part if the beginning of its line is missing, because a catch-up sends the line again from the
       // beginning.
       if (part.offset === 0) this.#parts.clear();
       else if (!this.#inParts) return this.#lost();
@@ -93,7 +96,7 @@ export class IncomingEvents {
     const whole = this.#parts.add(message);
     this.#inParts = part !== undefined && whole === undefined;
     if (whole === undefined) return "taken";
-    // The text has the same bytes, because `openEvents` checks that the lines are UTF-8.
+    // The conversion loses no bytes, because `openEvents` refuses lines that are not UTF-8.
     const lines = Buffer.from(whole.lines).toString("utf8").split("\n");
     return this.#push(openEvents(whole, this.#tail), lines);
   }
@@ -129,9 +132,9 @@ export class LineParts {
   #total = 0;
 
   /**
-   * Returns the message itself if it has no part. Returns the whole line if the message has its last part. Otherwise,
-   * returns `undefined`. Throws `INTEGRITY_VIOLATION` for a part that does not continue the previous part, and for a
-   * line whose last part is missing.
+   * Returns the message itself if it has whole lines (no `part`). If the message has the last part of a line, returns a
+   * message with the whole line. Otherwise, returns `undefined`. Throws `INTEGRITY_VIOLATION` for a part that does not
+   * continue the previous part, and for a line whose last part is missing.
    */
   add(message: Events): Events | undefined {
     const { part, lines, first_sequence } = message;

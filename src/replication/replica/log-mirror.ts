@@ -19,13 +19,17 @@ export interface MirrorPlaces {
   open(anchor: HistoryAnchor | undefined): Promise<MirrorFiles>;
   /** Durably creates a part that starts after this anchor. The part is then in force. */
   begin(anchor: HistoryAnchor): void;
-  /** Removes a closed part, but keeps its lines. `last` is the seq of the last line. */
+  /**
+   * Removes a closed part from the mirror. The lines of the part stay on disk, in another folder. `last` is the seq of
+   * the last of these lines.
+   */
   giveUp(anchor: HistoryAnchor | undefined, last: number): void;
 }
 
 /**
- * A mirror that consists of parts, each with its own log. Each full reconciliation begins a new part, which is then in
- * force. Earlier parts are kept until the folder has applied the state of the new part.
+ * A mirror that consists of parts, each with its own log. After each full reconciliation, a new part starts at the
+ * state that was taken over from the origin. This part is then in force. Earlier parts are kept until the replica's
+ * folder has applied the state at which the new part starts.
  */
 export class LogMirror implements Mirror {
   readonly changed = new Signal<void>();
@@ -132,7 +136,7 @@ export class LogMirror implements Mirror {
   }
 
   async erasures(): Promise<readonly LoggedErasure[]> {
-    // Each part knows only some erasures. If several parts know an erasure, the last of these parts is right.
+    // Each part knows only some erasures. If several parts know an erasure, use that of the last of these parts.
     const all = new Map<string, LoggedErasure>();
     for (const part of this.#parts) for (const one of await part.erasures()) all.set(one.recordId, one);
     return [...all.values()].sort((a, b) => a.seq - b.seq);
@@ -174,8 +178,8 @@ export class LogMirror implements Mirror {
   }
 
   /**
-   * Closes and removes the part in force. The previous part is then in force. If there is none, an empty part that
-   * starts at event 1 is in force.
+   * Closes and removes the part in force. The previous part is then in force. If there is no previous part, an empty
+   * part that starts at event 1 is in force.
    */
   async #leavePresent(): Promise<void> {
     const part = this.#present;

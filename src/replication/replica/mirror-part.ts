@@ -31,7 +31,9 @@ import { writeBaseIf } from "../../engine/upkeep/write-base.ts";
 
 const AT_ONCE = 1_000;
 
-/** If at least one of every `SPARSE` events of a range is requested, one query reads the whole range. */
+/**
+ * One query reads a whole range of events if the range has fewer than `SPARSE` times as many events as are requested.
+ */
 const SPARSE = 4;
 
 /** The files of a part. The workspace's id is not among them, because it is unknown before the first line. */
@@ -199,9 +201,7 @@ export class MirrorPart {
     await follow(history, events);
   }
 
-  /**
-   * See `Mirror.rewind`. Resets the index before it cuts the log, so that the index never has rows of missing lines.
-   */
+  /** See `Mirror.rewind`. Resets the index before the log is cut, so that the index never has rows of missing lines. */
   async rewind(seq: number): Promise<void> {
     if (seq >= this.#head.seq) return;
     const { log, lock, index, waitMs } = this.#files;
@@ -256,7 +256,7 @@ export class MirrorPart {
     const { bytes, tornBytes } = await log.refresh();
     const first = anchor === undefined && bytes > 0 ? await firstEvent(log) : undefined;
     if (anchor === undefined && first === undefined) {
-      // There is no valid first line, because a crash has torn it or no line was ever written.
+      // There is no valid first line. Either a crash has torn the line, or no line was ever written.
       if ((await index.head()).seq > 0) throw damagedMirror(new ChronicleError("LOG_DAMAGED", "its lines are missing"));
       if (bytes + tornBytes > 0) await log.quarantine({ seq: 1, offset: 0 });
       return;
@@ -346,8 +346,8 @@ function damagedMirror(cause: ChronicleError): ChronicleError {
 }
 
 /**
- * At least this many events are remembered, and at most twice as many. This is enough for one step of the sync and for
- * the events that arrive during the step.
+ * The minimum number of events that are remembered. At most twice as many are remembered. This is enough for one step
+ * of the sync and for the events that arrive during the step.
  */
 const MOST_EVENTS = 8_192;
 

@@ -9,17 +9,17 @@ import type { Signal } from "../../util/signal.ts";
 import type { UpstreamLines } from "./upstream.ts";
 
 /**
- * The origin's history as a replica holds it. The mirror has the lines, which a session appends, and the states that
- * result from the lines. "At seq N" means after event N of the origin. Queries are answered from an index, which each
- * query brings up to date with the lines. Queries about states before `start` are answered by earlier parts, as long as
- * these are kept.
+ * The origin's history as a replica holds it: the lines, which a session appends, and the states that result from the
+ * lines. "At seq N" means after event N of the origin. Queries are answered from an index. Each query first brings the
+ * index up to date with the lines. A mirror consists of parts, and a full reconciliation begins a new part. Earlier
+ * parts answer queries about states before `start`, as long as these parts are kept.
  */
 export interface Mirror extends UpstreamLines {
   /** The origin's workspace id; `""` before the first event. */
   readonly workspace: string;
   /**
-   * The seq of the event after which the mirror starts. This is the event of the last full reconciliation, or 0 if
-   * there was none.
+   * The seq of the event after which the mirror starts. This is the event at which the last full reconciliation ended,
+   * or 0 if there was none.
    */
   readonly start: number;
   /** The last event that the mirror holds durably. */
@@ -60,28 +60,32 @@ export interface Mirror extends UpstreamLines {
 
   /**
    * Compares the entries of these paths in the index, at a seq, with the Merkle roots in the origin's lines. `all`
-   * stands for all paths. Returns true if they match. If the index is wrong, rebuilds it and returns false. Throws
-   * `LOG_DAMAGED` if the lines contradict themselves.
+   * stands for all paths. Returns true if the entries match the roots. If the index is wrong, rebuilds the index and
+   * returns false. Throws `LOG_DAMAGED` if the lines contradict themselves.
    */
   proves(paths: readonly WorkspacePath[] | "all", seq: number): Promise<boolean>;
 
   /**
-   * Makes the base that a compaction names, so that the base need not be fetched. Does nothing if the held state does
-   * not have the base's hash. Called before the compaction is appended. The caller must hold a lease.
+   * Makes the base that a compaction names, so that this base need not be fetched. Does nothing if a base of the state
+   * that this replica holds would have another hash. Called before the compaction is appended. The caller must hold a
+   * lease.
    */
   makeBase(compaction: LogEvent): Promise<void>;
 
   /**
-   * Starts the mirror anew after an event whose state is in the store as a base. The new start is durable when the
-   * promise resolves. Rejects with `INTEGRITY_VIOLATION` if the event is not after `head`.
+   * Starts the mirror anew after the event of `anchor`. The state after this event must be in the store as a base. The
+   * new start is durable when the promise resolves. Rejects with `INTEGRITY_VIOLATION` if the event is not after
+   * `head`.
    */
   startAt(anchor: HistoryAnchor): Promise<void>;
   /**
-   * Durably removes the events after event `seq`, because the origin no longer has them; 0 removes all events. The
-   * removed lines stay on disk, outside of the mirror. If no held part has event `seq`, all events are removed.
+   * Durably removes the events after event `seq`, because the origin no longer has them. If `seq` is 0, or if every
+   * part starts after event `seq`, removes all events. The removed lines stay on disk, outside of the mirror.
    */
   rewind(seq: number): Promise<void>;
-  /** Called when states before event `seq` are no longer needed. Drops the parts that have only such states. */
+  /**
+   * Called when the states before event `seq` are no longer needed. Drops the parts that answer only for such states.
+   */
   applied(seq: number): Promise<void>;
   close(): Promise<void>;
 }

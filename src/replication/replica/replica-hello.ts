@@ -12,13 +12,13 @@ interface Introduction {
   readonly upstream: { readonly head: Head };
   readonly mirror?: unknown;
   readonly journal?: { readonly settledTo: number };
-  /** True to request protected files, too. An origin sends them only to people. */
+  /** True to request the contents of protected files, too. An origin sends these contents only for a person's token. */
   readonly withProtected?: boolean | undefined;
 }
 
 /**
  * Returns the capabilities that a replica announces. `tree` and `erasures` need a mirror, because only a mirror can
- * start anew.
+ * start anew after a later event.
  */
 export function capabilitiesOf({
   mirror,

@@ -55,8 +55,8 @@ export interface ReplicaOptions extends TakeRules {
   readonly token?: string;
   readonly upstream: UpstreamLines;
   /**
-   * The same object as `upstream`, for a replica that can reconcile in full. Default: if the replica cannot follow any
-   * more, its session ends with an error.
+   * The same object as `upstream`, for a replica that can reconcile in full: take over the origin's state when the
+   * replica cannot follow the events any more. If omitted, the session ends with an error in this case.
    */
   readonly mirror?: Mirror;
   readonly blobs: BlobStore;
@@ -73,8 +73,8 @@ export interface ReplicaOptions extends TakeRules {
   readonly timers?: Timers;
   /**
    * Called with events in order, after the events and their contents are durable and before the events are
-   * acknowledged. Each event is passed at most once in the life of `upstream`. After a crash, the receiver reads the
-   * missed events from `upstream`, from its own cursor on.
+   * acknowledged. Each event is passed at most once in the life of the `upstream` object. After a crash, the receiver
+   * reads the missed events from `upstream`, from its own cursor on.
    */
   readonly onEvents?: (events: readonly SealedEvent[]) => Promise<void>;
   /** Called with the progress of a large content that is received or sent. Must not throw. */
@@ -83,16 +83,18 @@ export interface ReplicaOptions extends TakeRules {
   readonly onOrigin?: (report: OriginReport) => void;
 }
 
-/** `#gather` stops at this many events, or when no event has arrived in a turn of the event loop. */
+/**
+ * The number of events at which `#gather` stops. It also stops when no event has arrived in a turn of the event loop.
+ */
 const GATHER_MOST = 1_000;
 
 /**
- * The heartbeat interval until the origin states its own. An origin that needs longer for `HelloAck` sends `Credit`
- * meanwhile.
+ * The interval of heartbeats, in ms, until the origin states its own interval in `HelloAck`. An origin that needs
+ * longer than this for `HelloAck` sends `Credit` meanwhile.
  */
 const HANDSHAKE_BEAT_MS = 2_000;
 
-/** If more bytes than this arrive between two heartbeats, the origin counts as sending data. */
+/** The number of bytes between two heartbeats above which the origin counts as sending data. */
 const HEARTBEAT_BYTES = 4_096;
 
 const NOTHING_WRITTEN = { localSeq: 0, pending: 0 };
@@ -159,12 +161,12 @@ export class ReplicaSession {
     this.#heartbeatTimer = this.#heartbeatOf(HANDSHAKE_BEAT_MS);
   }
 
-  /** The contents that events of this session name and that the origin does not have (pruned or withheld). */
+  /** The contents that events of this session name but that the origin does not have (pruned or withheld). */
   get missing(): ReadonlySet<Hash> {
     return this.#missing;
   }
 
-  /** Resolves once this replica holds an event durably. Rejects with `UNAVAILABLE` if the session ends before that. */
+  /** Resolves once this replica durably holds the event. Rejects with `UNAVAILABLE` if the session ends first. */
   reaches(sequence: number): Promise<void> {
     return this.#held.wait(sequence);
   }
@@ -209,8 +211,8 @@ export class ReplicaSession {
     await this.#storing;
     await this.#ahead.rest();
     const end = await this.#channel.ended;
-    // `#welcome` throws `NOT_FOUND` if the origin answers for another workspace. Report this error even if the origin
-    // has ended the session first, because the origin does not know this replica's history.
+    // `#welcome` throws `NOT_FOUND` if the origin answers for another workspace. Such an origin does not know this
+    // replica's history, and can therefore end the session first, with another error. Report `NOT_FOUND` even then.
     return own?.code === "NOT_FOUND" && end.by === "peer" ? { by: "us", error: own } : end;
   }
 
@@ -258,7 +260,7 @@ export class ReplicaSession {
       case "BlocksResponse":
         return this.#blocks.took(message);
       case "ContentAhead":
-        // Ignore the content while other background work runs.
+        // Ignore the content while other background work runs. The content is then taken with its event.
         if (this.#storing === undefined && this.#trees === undefined) this.#ahead.take(message);
         return undefined;
       default:
@@ -320,9 +322,9 @@ export class ReplicaSession {
   }
 
   /**
-   * Throws `ROLLBACK_DETECTED` for an event under this replica's id that this replica did not write. Such an event
-   * comes from a copy of this replica, or from this replica before it was put back to an earlier state. As long as the
-   * copy's entry has no answer, only this event reveals the copy.
+   * Throws `ROLLBACK_DETECTED` for an event that names this replica as its writer but that this replica did not write.
+   * Such an event comes from a copy of this replica, or from this replica before it was put back to an earlier state.
+   * Until the copy's entry is answered, only this event reveals the copy.
    */
   async #refuseOther(event: SealedEvent): Promise<void> {
     const { journal, sandboxId } = this.#options;
@@ -361,7 +363,7 @@ export class ReplicaSession {
         this.#channel.close(asFatal(error));
       })
       .then(() => {
-        // If `#storing` is other work, that work waits for this work, and stores the rest at its own end.
+        // If `#storing` is other work, that work waits for this work, and stores the waiting events at its own end.
         if (this.#storing !== storing) return;
         this.#storing = undefined;
         if (this.#incoming.isWaiting && !this.#isEnded) this.#store();
@@ -394,8 +396,8 @@ export class ReplicaSession {
   }
 
   /**
-   * Takes the events that have arrived, and those that arrive during this call. All of them are then stored together,
-   * with few syncs.
+   * Takes the events that have arrived, and the events that arrive during this call. All of them are then stored
+   * together, with few syncs.
    */
   async #gather(): Promise<ArrivedEvent<SealedEvent>[]> {
     const all = this.#incoming.takeAll();
@@ -414,8 +416,9 @@ export class ReplicaSession {
   }
 
   /**
-   * Requests a catch-up if the origin has later events but is not sending them. This is assumed if no background work
-   * runs, and almost nothing has arrived since the previous heartbeat: no event, and at most `HEARTBEAT_BYTES` bytes.
+   * Requests a catch-up if the origin has later events but seems not to send them. This is assumed if no background
+   * work runs, and almost nothing has arrived since the previous heartbeat: no event, and at most `HEARTBEAT_BYTES`
+   * bytes.
    */
   async #heartbeat(agentSequence: number): Promise<void> {
     const { seq } = this.#incoming.tail;
@@ -538,8 +541,8 @@ function untilCompactions<Arrived extends { readonly event: Pick<LogEvent, "op">
 }
 
 /**
- * Stores contents that arrive ahead of their events, one at a time. The origin sends such a content while it makes the
- * content and its event durable. A content that is skipped here is taken with its event.
+ * Stores contents that arrive ahead of their events, one at a time. The origin sends a content ahead while it makes the
+ * content and its event durable. A content that is ignored here is taken with its event.
  */
 class ContentsAhead {
   readonly #contents: EventContents;

@@ -14,7 +14,10 @@ export interface WantedFolder {
   readonly hash: Hash | undefined;
 }
 
-/** The byte limit of all folders in the head of one request. The rest of the head is for the other fields. */
+/**
+ * The maximum total length, in bytes, of the folders in the head of one request. The other fields need the rest of the
+ * head.
+ */
 const MOST_BYTES = MAX_HEAD_BYTES - 1024;
 
 type WantedFields = MessageOf<"TreeRequest">["folders"][number];
@@ -22,8 +25,8 @@ type Page = MessageOf<"TreeResponse">["folders"][number];
 export type TreeChild = Page["children"][number];
 
 /**
- * `children` is complete. It may be empty if the folder has the wanted hash and is not `touched` (nothing in it has an
- * event after the replica's last event).
+ * A folder of the origin, with all of its children. `children` may be empty if the folder has the wanted hash and is
+ * not `touched`. A folder is touched if something in it has an event after the replica's last event.
  */
 export interface FetchedFolder {
   readonly path: WorkspacePath;
@@ -39,7 +42,10 @@ interface Pending {
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** Fetches folders of the origin's state during a full reconciliation. */
+/**
+ * Fetches folders of the origin's state during a full reconciliation, in which a replica that cannot follow the events
+ * any more takes over that state.
+ */
 export class TreeFetch {
   readonly #channel: Channel;
   readonly #state: { readonly sequence: number; readonly since: number };

@@ -48,7 +48,7 @@ const PARALLEL = 4;
 const ROWS = 20_000;
 
 /**
- * A full reconciliation of a mirror that cannot follow any more:
+ * A full reconciliation of a mirror that cannot follow the origin's events any more:
  *
  * 1. It compares the mirror with the origin's present state, folder by folder, from the roots on. It requests only
  *    folders in which something differs, or was touched after the mirror's head.
@@ -59,14 +59,17 @@ const ROWS = 20_000;
 export class TreeResync {
   readonly #parts: ResyncParts;
   readonly #goal: ResyncGoal;
-  /** The last iteration of each path. At first, all rows are the mirror's. In the end, they are the origin's. */
+  /**
+   * Maps each path to its last iteration. At first, all rows come from the mirror. In the end, all rows come from the
+   * origin.
+   */
   readonly #rows = new Map<WorkspacePath, IterationRow>();
   /**
-   * For each folder, its children in the mirror that exist or have an existing path beneath them. A path beneath a
-   * deleted folder can exist if the mirror ends in the middle of a commit.
+   * Maps each folder to those of its children in the mirror that exist, or that have an existing path beneath them. A
+   * path beneath a deleted folder can exist if the mirror ends in the middle of a commit.
    */
   readonly #held = new Map<WorkspacePath, Set<WorkspacePath>>();
-  /** The rows of paths whose content at the origin differs from that in the mirror. */
+  /** The rows of paths whose content at the origin differs from their content in the mirror. */
   readonly #changed: IterationRow[] = [];
 
   constructor(parts: ResyncParts, goal: ResyncGoal) {
@@ -74,7 +77,9 @@ export class TreeResync {
     this.#goal = goal;
   }
 
-  /** Throws `INTEGRITY_VIOLATION` if the origin's listings do not add up to its root. */
+  /**
+   * Rejects with `INTEGRITY_VIOLATION` if the origin's listings do not add up to the root that the origin has named.
+   */
   async run(): Promise<void> {
     const { mirror, blobs, note, contents } = this.#parts;
     const { anchor, sequence, workspace } = this.#goal;
@@ -109,8 +114,8 @@ export class TreeResync {
   }
 
   /**
-   * Reads the last iteration of each path of the mirror. Includes deleted paths, because the iterations of a path
-   * continue if the path is made again.
+   * Reads the last iteration of each path of the mirror. Includes deleted paths, because the numbers of the iterations
+   * go on if a deleted path is made again.
    */
   async #readMirror(): Promise<void> {
     const { mirror } = this.#parts;
@@ -154,7 +159,7 @@ export class TreeResync {
     return { path, hash: await this.#parts.mirror.treeHash(path) };
   }
 
-  /** Returns the subfolders that must be requested. */
+  /** Takes the rows of a listed folder. Returns the subfolders that must be requested next. */
   async #take({ path: folder, children }: FetchedFolder): Promise<WantedFolder[]> {
     const next: WantedFolder[] = [];
     const gone = new Set(this.#held.get(folder));
@@ -172,8 +177,9 @@ export class TreeResync {
       if (child.kind !== "dir" || child.hash !== wanted.hash || child.touched !== false) next.push(wanted);
     }
     for (const path of gone) {
-      // The origin did not list this child. If the child exists in the mirror, it never existed at the origin.
-      // Otherwise, it is deleted on both sides, and only paths beneath it exist in the mirror.
+      // The origin did not list this child. If the child exists in the mirror, it never existed at the origin, because
+      // the origin also lists deletions after the mirror's head. Otherwise, the child is deleted on both sides, and
+      // only paths beneath it exist in the mirror.
       if (this.#rows.get(path)?.entry !== undefined) this.#rows.delete(path);
       if (this.#held.has(path)) next.push({ path, hash: undefined });
     }

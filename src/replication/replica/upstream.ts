@@ -13,7 +13,7 @@ export interface UpstreamCut {
 }
 
 export interface UpstreamLines {
-  /** The last event held durably. */
+  /** The last event that is held durably. */
   readonly head: Head;
   /** Returns the hash of an event; `undefined` if the event is not held. */
   hashAt(seq: number): Promise<Hash | undefined>;
@@ -27,7 +27,7 @@ export interface UpstreamLines {
  * replica's lock, may write.
  */
 export class Upstream implements UpstreamLines {
-  /** The lines that `open` has cut off. The origin sends them again. */
+  /** The lines that `open` has cut off, or `undefined`. The origin sends these lines again. */
   readonly cut: UpstreamCut | undefined;
   readonly #log: EventLog;
   readonly #hashes: Hash[];

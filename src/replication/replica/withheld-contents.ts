@@ -4,9 +4,9 @@ import { folderOf, writeFully } from "../../disk/write-fully.ts";
 import { readDiskFile } from "../../disk/read-disk-file.ts";
 
 /**
- * The contents that the origin's lines name but this replica did not store. Either the replica's rules leave them out,
- * or the origin does not have them. The list is stored before the lines, so that `verify` does not report these
- * contents as missing. A listed content can still be in the store, for another path or because it arrived later.
+ * The contents that the origin's lines name but that this replica did not store. Either the replica's rules leave them
+ * out, or the origin does not have them. The list is stored before the lines, so that `verify` does not report these
+ * contents as missing. A listed content can still be in the store: another path may need it, or it arrived later.
  */
 export interface WithheldContents {
   list(): ReadonlySet<Hash>;

@@ -11,7 +11,10 @@ import type { UpstreamLines } from "./upstream.ts";
 /** A contradiction between what an origin says about its history and what a replica holds of that history. */
 interface WitnessNote {
   readonly workspace: string;
-  /** An event that this replica holds and the origin contradicts. There can be earlier such events. */
+  /**
+   * The seq of an event that this replica holds and that the origin contradicts. Earlier events may be contradicted,
+   * too.
+   */
   readonly sequence: number;
   /** The event's hash at this replica. */
   readonly held: string;
@@ -142,9 +145,8 @@ export class Witness {
   }
 
   /**
-   * Throws `INTEGRITY_VIOLATION` without a note if the message is about another workspace, or disagrees with the signed
-   * head that it contains. Also throws `INTEGRITY_VIOLATION` without a note if `vkey` is given and the signature is
-   * invalid.
+   * Throws `INTEGRITY_VIOLATION`, without storing a note, if the message is about another workspace, or disagrees with
+   * the signed head that it contains. The same applies if `vkey` is given and the signature is invalid.
    */
   async heard({ workspace, sequence, head_hash, signature }: MessageOf<"HeadWitness">): Promise<void> {
     if (workspace !== this.#workspace) violated("HeadWitness is about another workspace");
@@ -172,8 +174,8 @@ export class Witness {
   }
 
   /**
-   * Calls `check`, which checks a line that should follow `tail`. A valid line whose `prev` hash names a different
-   * event is a contradiction.
+   * Calls `check`, which checks a line that should follow `tail`. A valid line whose `prev` hash is not the hash of
+   * `tail` is a contradiction.
    */
   watch<Result>(tail: Head, check: () => Result): Result {
     try {
@@ -193,7 +195,7 @@ export class Witness {
       return;
     }
     const held = sequence === 0 ? "" : await upstream.hashAt(sequence);
-    // A mirror that starts on an anchor does not know earlier hashes.
+    // A mirror that starts on an anchor does not know the hashes of earlier events.
     if (held === undefined || held === hash) return;
     this.#contradicts({ seq: sequence, hash: held }, hash, `its event ${sequence} is another one`);
   }

@@ -20,17 +20,16 @@ export interface WriteBackPushOptions {
 }
 
 /**
- * An unanswered batch is sent again after `beats` heartbeats. Each `pieceBytes` of inline contents adds one heartbeat,
- * for slow connections.
+ * The patience with an unanswered batch. The batch is sent again after `beats` heartbeats. Each `pieceBytes` of inline
+ * contents adds one heartbeat, for slow connections.
  */
 const PATIENCE = { beats: 2, pieceBytes: 256 * 1024 };
 /**
- * The maximum number of times that a batch is sent again. If the batch has no answer after the last of these times, the
- * session is ended.
+ * The maximum number of times that a batch is sent again. If no answer arrives after the last time, the session ends.
  */
 const MOST_TRIES = 50;
 
-/** The delay, in ms, before a batch that the origin could not accept (`unavailable`) is sent again. */
+/** The pause, in ms, after the origin has answered `unavailable`. Then the batch is sent again. */
 const RETRY_MS = 1_000;
 
 interface InFlight {
@@ -52,8 +51,8 @@ interface InFlight {
 
 /**
  * Sends the replica's own changes, in order, one batch at a time, while the session receives messages. A batch is sent
- * again until it is answered. The journal settles the answers before the next batch is sent. Entries that the origin
- * has decided according to its `HelloAck` are not sent again, even if the journal does not remember the decisions.
+ * again until it is answered. The journal records an answer before the next batch is sent. Entries that the origin has
+ * already decided, as its `HelloAck` states, are not sent again, even if the journal does not remember the decisions.
  */
 export class WriteBackPush {
   /** True if the capability `times` was agreed on. */
@@ -63,8 +62,8 @@ export class WriteBackPush {
   /** Undefined before `begin`. */
   #settled: number | undefined;
   /**
-   * The origin's last event when this session began. All decisions from before the session are recorded in this event
-   * or earlier ones.
+   * The seq of the origin's last event when this session began. Decisions from before the session are recorded in this
+   * event or in earlier ones.
    */
   #head = 0;
   #flight: InFlight | undefined;
@@ -79,7 +78,7 @@ export class WriteBackPush {
     this.#options = options;
   }
 
-  /** The last entry that was answered or sent. */
+  /** The `local_seq` of the last entry that was answered or sent; 0 if there is none. */
   get localSeq(): number {
     return this.#flight?.message.entries.at(-1)?.local_seq ?? this.#settled ?? 0;
   }
@@ -97,6 +96,7 @@ export class WriteBackPush {
     this.note();
   }
 
+  /** Called when the journal has new entries. Sends them at once, or after the batch or the pause that is under way. */
   note(): void {
     this.#isNoted = true;
     if (!this.#isRunning && !this.#isEnded && this.#settled !== undefined && this.#pause === undefined)
@@ -104,8 +104,9 @@ export class WriteBackPush {
   }
 
   /**
-   * Takes the answer to the batch under way. An answer to the last batch of an earlier session is settled if the
-   * journal does not have it yet. Any other answer is ignored, because it is a repetition.
+   * Takes an answer of the origin. The batch under way is done once all of its entries are answered. An answer to the
+   * last batch of an earlier session is passed to the journal, if the journal does not have the answer yet. Any other
+   * answer is a repetition, and is ignored.
    */
   took(message: MessageOf<"WriteBackResult">): void {
     const flight = this.#flight;
@@ -134,8 +135,8 @@ export class WriteBackPush {
   }
 
   /**
-   * Opens a content that the origin requests. Returns `undefined` for a content that the batch under way does not name.
-   * The origin may not request such a content.
+   * Opens a content that the origin requests. Returns `undefined` for a content that the batch under way does not name,
+   * because the origin is not allowed to request such a content.
    */
   async open(hash: Hash): Promise<BlobReader | undefined> {
     const flight = this.#flight;
