@@ -6,7 +6,7 @@ import { errnoOf } from "../../core/values/errors.ts";
 import { isSqliteDatabase } from "../../core/tree/sqlite-unit.ts";
 import { isSameStat } from "./same-stat.ts";
 
-/** The size in bytes up to which the sink gets a content as a whole. The sink gets a larger content in pieces. */
+/** The maximum size, in bytes, of a content that a sink gets as a whole. A sink gets a larger content in pieces. */
 export const SMALL_BYTES = 8 * 1024 * 1024;
 
 const PIECE_BYTES = 1024 * 1024;
@@ -16,10 +16,10 @@ const RETRIES = 3;
 
 /**
  * Takes the contents of files. Both methods return the hash of the bytes. Most sinks also store the bytes. If a large
- * file changes while it is read, the sink gets the file again.
+ * file changes while it is read, `large` is called again for the file.
  */
 export interface StableSink {
-  /** `content` is only valid during the call, because the next file overwrites it. */
+  /** `content` is only valid during the call, because its memory is used again for the next file. */
   small(content: Uint8Array): Hash;
   /**
    * Each piece is only valid until the next piece is requested. `source` is the open file, for a sink that clones it.
@@ -31,7 +31,7 @@ export interface StableSink {
  * The result of reading one file.
  *
  * - `read`: the sink got the content; `stat` was read after the last byte. `unstable`: the file changed during every
- *   attempt. The hash belongs to the content that the sink got, but perhaps the file never had exactly this content.
+ *   attempt. The hash is that of the content that the sink got. The file may never have had exactly this content.
  * - `gone`: the path does not exist (any longer), or its parent is not a folder.
  * - `unreadable`: the file cannot be read; `detail` is the errno.
  * - `other`: the path is now a link, a folder or a special file.
@@ -51,15 +51,15 @@ export type StableRead =
   | { readonly kind: "other"; readonly stat: FileStat };
 
 /**
- * Each thread has one buffer, because modules are loaded per thread. The buffer grows with the small files that are
- * read.
+ * The buffer for all reads in this thread. (Each thread loads the module, and so has its own buffer.) The buffer grows
+ * as far as files of at most `SMALL_BYTES` need.
  */
 let buffer = Buffer.allocUnsafe(256 * 1024);
 
 /**
- * Reads a file into a sink such that its hash, bytes and stat belong together: open, stat, read, stat. If the stats
- * before and after the read differ, rereads the file, at most `RETRIES` times. This function is synchronous, because it
- * is made for worker threads. Rethrows errors of the sink.
+ * Reads a file into a sink. The stat is read before and after the content. If the two stats differ, rereads the file,
+ * at most `RETRIES` times, so that hash, content and stat belong together. This function is synchronous, because it is
+ * made for worker threads. Rethrows errors of the sink.
  */
 export function readStable(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): StableRead {
   const opened = openFor(fs, path);
@@ -76,7 +76,7 @@ export function readStable(fs: ConfinedFs, path: WorkspacePath, sink: StableSink
   }
 }
 
-/** Errnos of opening a path at which, for a moment, there was nothing or no file. */
+/** The errnos of a failed open that can mean that, at that moment, the path did not exist or was no regular file. */
 const REPLACED: ReadonlySet<string> = new Set(["ENOENT", "ELOOP", "ENOTDIR", "ENXIO"]);
 
 interface Source {
@@ -102,7 +102,8 @@ function openFor(fs: ConfinedFs, path: WorkspacePath): OpenedFile | StableRead {
       errno = errnoOf(error);
       if (errno === undefined) throw error;
     }
-    // The path may have been replaced at this moment. Try once more, and then report what is there.
+    // Another program may be replacing the file at this moment. If a regular file is at the path now, try to open it
+    // once more.
     const stat = fs.lstat(path);
     if (stat === undefined) return { kind: "gone" };
     if (stat.kind !== "file") return { kind: "other", stat };

@@ -25,7 +25,7 @@ export function removeTree(fs: ConfinedFs, folder: WorkspacePath): void {
 
 /**
  * Removes a folder that is empty, or holds only files that an interrupted apply has staged. If the folder has other
- * contents, throws the disk's error, and removes only the staged files.
+ * contents, removes only the staged files, and throws the disk's error.
  */
 export function removeLeftFolder(fs: ConfinedFs, folder: WorkspacePath): void {
   try {

@@ -1,8 +1,8 @@
 import type { FileStat } from "../../disk/disk.ts";
 
 /**
- * The time in ns after a change during which a read of the file is racy. The file's times may not reveal a change after
- * a racy read, because the clocks of file systems are coarse.
+ * The time, in ns, after a change of a file, during which a read of the file is racy. The clocks of file systems are
+ * coarse, so a change soon after a racy read may leave the file's times as they are.
  */
 const RACY_NS = 2_000_000_000n;
 
@@ -48,8 +48,8 @@ export function isRacy(stat: FileStat, readAtNs: bigint): boolean {
  * the file was written in a place that no other program could reach. `named` is the stat after the file got its name.
  * The naming changed only the ctime. A write sets mtime and ctime to the same time. In `named`, the two times differ,
  * so every write changes at least one of them. This holds even within one tick of the clock, and even if the clock is
- * set back. (The only exception is a writer that sets the mtime to the old nanosecond within the tick of the naming.)
- * False if the two times may differ only because the file system rounds them differently.
+ * set back. (The only exception is a writer that sets the mtime back to exactly its old value, within the same tick as
+ * the naming.) False if the two times may differ only because the file system rounds them differently.
  */
 export function isCertain(written: FileStat, named: FileStat): boolean {
   const { mtimeNs, ctimeNs } = named;

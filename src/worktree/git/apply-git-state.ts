@@ -39,15 +39,18 @@ export interface GitTarget {
   readonly folders: GitFolderPair;
   readonly reader: GitStateReader;
   readonly run: RunGit;
-  /** True if the git folder is still the one that was found, so that nothing is written elsewhere. */
+  /**
+   * Returns true if the path still leads to the git folder that was found. It is checked so that nothing is written
+   * elsewhere.
+   */
   readonly isStill: () => boolean;
-  /** The id of the change, for its locks and the names of temporary files. */
+  /** The id of the change. The locks and the names of temporary files contain this id. */
   readonly mark: string;
   /** The present time, in ms since the epoch, for the reflog. */
   readonly now: number;
 }
 
-/** The reason why a change is not made. */
+/** The reason to refuse a change if its git folder is not the one that was found any more. */
 export const MOVED = "its git folder was moved or replaced meanwhile";
 
 const ZEROS = "0".repeat(40);
@@ -56,19 +59,21 @@ const MODE = 0o644;
 /**
  * Changes a repository under git's own locks: see `GitStates.apply`.
  *
- * 1. Whatever makes the change impossible or harmful is looked for (see refuse-git-change.ts).
- * 2. The objects are put into the repository. Objects that nothing reaches do no harm.
- * 3. `index.lock` is taken. From here on, no other git changes the index, and most commands of git fail.
- * 4. Every value is compared, and the new files are written beside their places.
- * 5. HEAD (under `HEAD.lock`), then the refs (transactions of git, which lock each ref and compare its old value once
- *    more), then the files of unfinished operations, then the index.
+ * 1. The change is refused if it is impossible or harmful (see refuse-git-change.ts).
+ * 2. The objects are put into the repository. They can stay there if a later step fails, because unreachable objects do
+ *    no harm.
+ * 3. `index.lock` is taken. From then on, no other git process changes the index, and most commands of git fail.
+ * 4. Every present value is compared with `before` and `after`. The new files are written beside their places.
+ * 5. The values are set in this order: HEAD (under `HEAD.lock`), the refs, the files of unfinished operations, the
+ *    index. The refs are set in transactions of git, which lock each ref and compare its old value once more.
  *
- * If one of these steps fails, the steps before it are taken back. The locks name the change, so that the same change
- * adopts them if the process was killed and the change is made again.
+ * If a value cannot be set, the values that were set before it are put back. Each lock contains the id of the change.
+ * If the process is killed and the same change is made again, the new process recognises these locks as its own.
  */
 export async function applyGitState(given: GitTarget, change: GitChange, how: ApplyGit): Promise<string | undefined> {
   const { folders } = given;
-  // A resumed operation makes the same change, and so finds its own locks and temporary files.
+  // The id is a hash of the change, so an operation that is resumed recognises the locks and temporary files of the
+  // first attempt.
   const target = { ...given, mark: sha256(encodeGitChanges([change])) };
   try {
     const refusal = await refusalOf(target, change, how);
@@ -86,7 +91,7 @@ export async function applyGitState(given: GitTarget, change: GitChange, how: Ap
   }
 }
 
-/** Returns the reason of a failure that has to do with the repository or its disk. Throws any other error again. */
+/** Returns the reason for an error of the repository or the disk. Rethrows any other error. */
 function reasonOf(error: unknown): string {
   if (error instanceof UnreadableGit) return error.message;
   const errno = errnoOf(error);
@@ -94,7 +99,10 @@ function reasonOf(error: unknown): string {
   return errno;
 }
 
-/** Puts the objects into the repository. Returns the reason if the change must not or cannot be made. */
+/**
+ * Checks whether the change can be made, and puts its objects into the repository. Returns the reason if the change is
+ * refused; else `undefined`.
+ */
 async function refusalOf(
   { folders, run }: GitTarget,
   change: GitChange,
@@ -116,7 +124,9 @@ async function refusalOf(
   return config.isPartial ? undefined : missingObjects({ run, folders, contentOf }, change);
 }
 
-/** Says what of a change is made already, because an undo was cut off; empty if nothing is. */
+/**
+ * Returns a sentence that names the values which an interrupted undo has already set; an empty text if there are none.
+ */
 async function madeAlready({ reader }: GitTarget, { items }: GitChange): Promise<string> {
   const made: string[] = [];
   for (const { name, before, after } of items) {
@@ -128,15 +138,15 @@ async function madeAlready({ reader }: GitTarget, { items }: GitChange): Promise
 
 const shown = (name: string): string => name.replace(/^refs\/heads\//, "branch ");
 
-/** A step that was made, and the way to take it back. `back` returns the reason if it cannot be taken back. */
+/** A step that was made. `back` reverts the step, and returns the reason if this is not possible. */
 interface Made {
   readonly what: string;
   readonly back: () => Promise<string | undefined>;
 }
 
-/** A target of which the lock is held. */
+/** A target whose `index.lock` is held. */
 interface LockedTarget extends GitTarget {
-  /** True if the same change was begun before, and cut off. */
+  /** True if an earlier attempt at the same change was interrupted. */
   readonly isResumed: boolean;
 }
 
@@ -187,7 +197,7 @@ function putFiles(
   { files, staged, made }: { readonly files: readonly GitItem[]; readonly staged: Staged; readonly made: Made[] },
   how: ApplyGit,
 ): void {
-  // The index comes last, because git regards the rest as finished once it is in place.
+  // The index comes last, because git regards everything else as finished once the index is in place.
   const inOrder = [...files.filter(({ name }) => name !== "index"), ...files.filter(({ name }) => name === "index")];
   for (const item of inOrder) {
     made.push({ what: item.name, back: () => putBackFile(target, item, how) });
@@ -200,12 +210,15 @@ const turned = ({ name, before, after }: GitItem): GitItem => ({ name, before: a
 
 const STASH = "refs/stash";
 
-/** True if a table has the value of an item that otherwise is a file. */
+/** True if the value of an item is in a reftable. In a repository without reftables, this value is in a file. */
 function isTabled({ reader }: GitTarget, { name }: GitItem): boolean {
   return reader.tables !== undefined && (isRootRef(name) || name === STASH_LOG);
 }
 
-/** True if a change that was cut off had begun to set the list of stashes, and nothing else has changed it since. */
+/**
+ * True if an interrupted attempt at the change had begun to set the list of stashes, and nothing else has changed the
+ * list since.
+ */
 async function isHalfMade(target: LockedTarget, item: GitItem, how: ApplyGit): Promise<boolean> {
   if (!target.isResumed || item.name !== STASH_LOG || !isTabled(target, item)) return false;
   const contents = await contentsOf([item], how);
@@ -214,7 +227,10 @@ async function isHalfMade(target: LockedTarget, item: GitItem, how: ApplyGit): P
   return contents.get(STASH_LOG)?.subarray(0, now.length).equals(now) ?? now.length === 0;
 }
 
-/** Returns items of root refs with the values of refs, which their contents are. */
+/**
+ * Converts the items of root refs (refs outside of `refs/`, such as ORIG_HEAD). The content of each file becomes the
+ * value of the ref.
+ */
 function rootRefs(
   tabled: readonly GitItem[],
   olds: ReadonlyMap<string, Buffer>,
@@ -225,8 +241,8 @@ function rootRefs(
 }
 
 /**
- * Leaves out values of ORIG_HEAD and AUTO_MERGE whose objects no longer exist: git collects what they name, and then does
- * not write them.
+ * Leaves out ORIG_HEAD and AUTO_MERGE if the object that they name no longer exists. Git's garbage collection may
+ * remove that object, and git does not write a ref without its object.
  */
 async function withoutLost({ run, folders: { own } }: GitTarget, refs: readonly GitItem[]): Promise<GitItem[]> {
   const soft = refs.filter(({ name, after }) => after !== undefined && SOFT_GIT_FILES.has(name));
@@ -266,7 +282,7 @@ async function setStashes(
   return set(how.contents.get(STASH_LOG));
 }
 
-/** Takes the steps back, the last one first. Returns the problem, and names each step that stays made. */
+/** Reverts the steps, the last one first. Returns the problem and the names of the steps that could not be reverted. */
 async function takeBack(problem: string, made: readonly Made[]): Promise<string> {
   const left: string[] = [];
   for (const { what, back } of made.toReversed()) {
@@ -283,9 +299,9 @@ async function takeBack(problem: string, made: readonly Made[]): Promise<string>
 
 /** New files that are written beside their places. */
 interface Staged {
-  /** Puts the file of an item into its place, or removes the file if the item has none afterwards. */
+  /** Puts the new file of an item into its place, or removes the present file if the item has no `after`. */
   put(item: GitItem): void;
-  /** Removes what was not put into place, and the folders of operations that have no files. */
+  /** Removes the new files that were not put into place, and the empty folders of unfinished operations. */
   drop(): void;
 }
 
@@ -342,7 +358,10 @@ async function putBackFile(
 
 const isHead = ({ name }: GitItem): boolean => name === "HEAD";
 
-/** Returns the contents of the files, by name; or the reason why one is missing. */
+/**
+ * Returns the contents that the `after` values of items name, by the name of the item. Leaves out refs. Returns the
+ * reason if a content is missing.
+ */
 async function contentsOf(items: readonly GitItem[], how: ApplyGit): Promise<ReadonlyMap<string, Buffer> | string> {
   const found = new Map<string, Buffer>();
   for (const { name, after } of items) {
@@ -355,11 +374,14 @@ async function contentsOf(items: readonly GitItem[], how: ApplyGit): Promise<Rea
 }
 
 interface TakenLock extends Disposable {
-  /** True if the same change has taken it before. */
+  /** True if an earlier attempt at the same change has left the lock. */
   readonly isOld: boolean;
 }
 
-/** Takes a lock as git does: by creating the file. Its disposal removes it. Returns the reason if another has it. */
+/**
+ * Takes a lock as git does, by creating the lock file. The disposal of the result removes the file. Returns the reason
+ * if git or another change has the lock.
+ */
 function takeLock(fs: ConfinedFs, name: string, id: string): TakenLock | string {
   const mark = `chronicle ${id}\n`;
   let isOld = false;
@@ -428,8 +450,8 @@ async function setHead(
 }
 
 /**
- * Appends a line to the reflog of HEAD, if it has one. A failure is no failure of the change: git does without the
- * line, too.
+ * Appends a line to the reflog of HEAD, if HEAD has a reflog. If that fails, the change counts as made nevertheless,
+ * because git does not need the line.
  */
 function logHead({ disk, folders: { own }, now }: GitTarget, change: GitChange | undefined, message: string): void {
   if (change === undefined) return;
@@ -449,8 +471,9 @@ function logHead({ disk, folders: { own }, now }: GitTarget, change: GitChange |
 }
 
 /**
- * Sets the refs in one transaction of git. If a name to delete is a folder of a name to create, or the other way round,
- * the deletions are a transaction of their own, because git refuses both in one. Returns the reason if git refuses.
+ * Sets the refs in one transaction of git. Git refuses a transaction that deletes `a` and creates `a/b`, or the other
+ * way round. In such a case, the deletions are made first, in a transaction of their own. Returns the reason if git
+ * refuses.
  */
 async function setRefs(
   target: GitTarget,
@@ -498,7 +521,7 @@ function makeFolder(fs: ConfinedFs, name: string): void {
   }
 }
 
-/** Removes the folders of an operation that is no longer unfinished. Git would regard an empty one as unfinished. */
+/** Removes the empty folders of operations. Git would take even an empty folder for an unfinished operation. */
 function dropEmptyFolders(fs: ConfinedFs, files: readonly GitItem[]): void {
   const folders = new Set<string>();
   for (const { name } of files) {

@@ -62,8 +62,8 @@ export interface DiskGitOptions {
   readonly clock: () => number;
   readonly newId: () => string;
   /**
-   * The absolute path of a private folder of the store, in which git folders are kept. It need not exist. Default: none
-   * are kept.
+   * The absolute path of a private folder of the store, in which git folders are kept. The folder need not exist.
+   * Default: no git folders are kept.
    */
   readonly keptFolders?: string;
 }
@@ -72,7 +72,7 @@ interface OpenRepository extends GitFolderPair {
   readonly reader: GitStateReader;
 }
 
-/** The most time and bytes that one command may take to keep the objects that it made unreachable. */
+/** The limits, in milliseconds and bytes, for keeping the objects that one command made unreachable. */
 const MOST_KEEP_MS = 10_000;
 const MOST_KEPT_BYTES = 64 * 1024 ** 2;
 const TOO_LONG = "git needs more than 10 seconds for them";
@@ -116,7 +116,7 @@ export class DiskGitStates implements GitStates {
         const state = await repository.reader.read(path, keep);
         const file = readGitFile(this.#rootOf(path), path);
         if (file !== undefined) states.push(withValue(state, GIT_FILE, await keep(file)));
-        // Only a git folder in the working tree itself is removed together with it.
+        // A git folder outside of the working tree is not removed together with the working tree, so it is not kept.
         else if (folders === undefined || found.gitDir !== this.#absolute(path)) states.push(state);
         else states.push({ ...state, folder: await folders.keep(path, repository, keep) });
       } catch (error) {
@@ -191,7 +191,7 @@ export class DiskGitStates implements GitStates {
   leads(path: WorkspacePath, content: Buffer): boolean {
     const { path: inner } = splitRoot(parentOf(path));
     const folder = folderOfGitFile(`${this.#rootOf(path).root}/${inner}`, decodeName(content));
-    // The folder of the file may be gone, too, so `..` is not left to the system.
+    // `..` is resolved here, and not by the system, because the folder that contains the file may not exist.
     const real = folder === undefined ? undefined : this.#files.real(normalize(folder));
     return real !== undefined && this.#files.peek(real)?.kind === "dir";
   }
@@ -219,7 +219,8 @@ export class DiskGitStates implements GitStates {
     const objects = new Set<string>();
     for (const { name, before } of items) for (const one of await objectsIn(name, before, contentOf)) objects.add(one);
     for (const { name, after } of items) {
-      // Git's collector keeps what refs, the index and reflogs name, but not what ORIG_HEAD or MERGE_HEAD names.
+      // Git's garbage collection keeps the objects that refs, the index and reflogs name, but not those that ORIG_HEAD
+      // or MERGE_HEAD names.
       if (!isGitRef(name) && name !== "index" && name !== STASH_LOG) continue;
       for (const one of await objectsIn(name, after, contentOf)) objects.delete(one);
     }
@@ -236,7 +237,7 @@ export class DiskGitStates implements GitStates {
     const gitDir = repository.own.root;
     // `--missing=print` also keeps git from asking a server for objects that a partial clone lacks.
     const listing = ["rev-list", "--objects", "--ignore-missing", "--missing=print", "--stdin", "--not", "--all"];
-    // The command may have removed objects that were kept before it.
+    // The command may have removed objects of which a copy was kept before the command.
     const withKept = this.#withKeptObjects(path);
     const input = Buffer.from(`${objects.join("\n")}\n`);
     const listed = await this.#runWithin(budget, withKept(safeGit(gitDir, listing, input)));
@@ -251,7 +252,7 @@ export class DiskGitStates implements GitStates {
     return problem === undefined ? { lacking, pack: stdout } : { lacking, problem };
   }
 
-  /** Returns a function that lets a command of git read the kept objects of a repository, too. */
+  /** Returns a function that extends a command of git, so that git also finds the kept objects of a repository. */
   #withKeptObjects(path: WorkspacePath): (command: GitCommand) => GitCommand {
     const { disk, keptFolders } = this.#options;
     const kept = keptFolders === undefined ? undefined : keptObjects(disk, keptFolders, path);
@@ -260,7 +261,7 @@ export class DiskGitStates implements GitStates {
     return (command) => ({ ...command, env: { ...command.env, ...more } });
   }
 
-  /** Runs git for as long as the budget lasts, and takes the output from it. */
+  /** Runs git within the time and the bytes of the budget. Takes the size of the output from the budget. */
   async #runWithin(budget: KeepBudget, command: GitCommand): Promise<GitOutput> {
     const { run, clock } = this.#options;
     const timeoutMs = budget.until - clock();
@@ -281,7 +282,7 @@ export class DiskGitStates implements GitStates {
     const { disk, run, newId, clock } = this.#options;
     const folders = this.#opened(change.path, place);
     const known = identityOf(this.#files, place);
-    // Git and the system resolve the path anew at each access, so the folder is looked up before each of them.
+    // Git and the system resolve the path anew at each access, so the folder is looked up before each access.
     const isStill = (): boolean => {
       const now = this.#placeOf(change.path);
       return (
@@ -303,8 +304,8 @@ export class DiskGitStates implements GitStates {
   }
 
   /**
-   * Finds the repository whose `.git` is at `path`. Looks there even if the last scan has met no repository there: the
-   * `.git` file may have come back since.
+   * Finds the repository whose `.git` is at `path`. Looks at `path` even if the last scan found no repository there,
+   * because the `.git` file may have come back since that scan.
    */
   #placeOf(path: WorkspacePath): GitRepository | undefined {
     const found = this.#find([parentOf(path)]).find((each) => each.path === path)?.found;
@@ -349,7 +350,7 @@ async function objectsIn(name: string, value: string | undefined, contentOf: Con
 
 const REPOSITORY = 0o160000;
 
-/** Returns the objects in an index; none if it cannot be parsed. Leaves out commits of submodules. */
+/** Returns the objects in an index, without commits of submodules. The list is empty if the index cannot be parsed. */
 function indexedObjects(index: Buffer, hashBytes: 20 | 32): string[] {
   const found: string[] = [];
   try {
@@ -365,7 +366,10 @@ function indexedObjects(index: Buffer, hashBytes: 20 | 32): string[] {
 
 const MOST_HASHES = 10_000;
 
-/** Returns the hashes in a file: those that are a whole line, and in a reflog the second one of each line. */
+/**
+ * Returns the hashes in a file. In a reflog, these are the second hash of each line. In another file, these are the
+ * lines that consist of a hash.
+ */
 function hashesIn(content: Buffer, isLog: boolean): string[] {
   const pattern = isLog ? /^[0-9a-f]{40,64} ([0-9a-f]{40,64}) /gm : /^([0-9a-f]{40,64})$/gm;
   const found: string[] = [];

@@ -5,17 +5,17 @@ import { GitFolders, NotedMap } from "./git-folders.ts";
 import { type FoundRepository, type GitRepository, RepositoryFinder } from "./git-repository.ts";
 import type { GitUser } from "./git-settings.ts";
 
-/** The most repositories within the tracked folders whose state is recorded. */
+/** The maximum number of repositories within the tracked folders whose state is recorded. */
 const MOST_NESTED = 100;
 
 /** A repository, or the reason why its state is not recorded. */
 export interface RepositoryPlace {
-  /** The path of its `.git`. */
+  /** The path of the repository's `.git`. */
   readonly path: WorkspacePath;
   readonly found: GitRepository | string;
 }
 
-/** The identity of the folders of a repository, so that a later access can tell whether they were replaced. */
+/** Returns the identity of the folders of a repository. If it is another one later, a folder was replaced. */
 export function identityOf(files: GitFiles, { gitDir, commonDir }: GitRepository): string {
   const stats = [gitDir, commonDir].map((folder) => files.peek(folder));
   return stats.map((stat) => `${stat?.kind} ${stat?.dev} ${stat?.ino}`).join("\n");
@@ -30,9 +30,9 @@ interface FindParts {
 }
 
 /**
- * Finds the repositories that begin in the tracked folders and in folders within them. Follows no link on the way to
- * them: a folder of `nested` may have been replaced by a link since it was found. Within a folder to which git's rules
- * do not apply, no repository is looked for.
+ * Finds the repositories that begin in the tracked folders and in folders within them. Follows no link in the path of a
+ * repository, because a folder of `nested` may have been replaced by a link since it was found. Looks for no
+ * repositories within a tracked folder to which git's rules do not apply.
  */
 export function findRepositories({ files, user, roots, nested }: FindParts): readonly RepositoryPlace[] {
   const all: RepositoryPlace[] = [];
@@ -68,13 +68,13 @@ export function findRepositories({ files, user, roots, nested }: FindParts): rea
 
 const TOO_MANY = "" as WorkspacePath;
 
-/** True if a folder beneath another one exists, and no link is on the way to it. */
+/** True if `above/beneath` is a folder, and no part of `beneath` is a link. */
 function isPlainFolder(files: GitFiles, above: string, beneath: string): boolean {
   const names = beneath.split("/");
   return names.every((_, i) => files.stat(`${above}/${names.slice(0, i + 1).join("/")}`)?.kind === "dir");
 }
 
-/** Returns the reason why the state of a repository is not recorded; `undefined` if it is. */
+/** Returns the reason why the state of a repository is not recorded; `undefined` if the state is recorded. */
 function whyNot(repository: GitRepository, { folder }: TrackedRoot, files: GitFiles): string | undefined {
   const { place, gitDir, commonDir, settings } = repository;
   if (place.above !== "") return "it begins above the workspace";
@@ -95,9 +95,9 @@ function whyNot(repository: GitRepository, { folder }: TrackedRoot, files: GitFi
 const MOST_HEAD_BYTES = 4 * 1024;
 
 /**
- * True if a git folder names the working tree as its own: as that of a linked working tree or of a submodule. An agent
- * can write the `.git` file in the workspace, and could lead it to any repository of the user. What it cannot write is
- * the way back in that repository.
+ * True if a git folder names the working tree as its own, as the git folders of linked working trees and of submodules
+ * do. An agent could write a `.git` file in the workspace that names any repository of the user. But the agent cannot
+ * make that repository name the working tree.
  */
 function isPointedBack({ top, gitDir, commonDir, settings }: GitRepository, files: GitFiles): boolean {
   if (files.stat(`${top}/.git`)?.kind !== "file") return false;

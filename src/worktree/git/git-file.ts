@@ -7,18 +7,21 @@ import type { ApplyGit } from "../git-states.ts";
 import { dropFile, writeNewFile } from "./new-file.ts";
 
 /**
- * The `.git` file of a submodule or of a linked working tree, which leads to the git folder. It is no file of the
- * workspace. If it is removed, git no longer finds the repository, although nothing of the repository is lost.
+ * The `.git` file of a submodule or of a linked working tree names the git folder. Captures do not take this file. If
+ * it is removed, git no longer finds the repository, although nothing of the repository is lost.
  */
 
-/** A `.git` file has one line. */
+/** The maximum size, in bytes, of a `.git` file. Such a file has one line. */
 const MOST_BYTES = 4 * 1024;
 const MODE = 0o644;
 /** The name of the file while it is being written, beside its place. */
 const STAGED = ".git.chronicle-new";
 const CHANGED = "the file .git was changed since";
 
-/** Returns the bytes of the file at `path`; `undefined` if there is no such regular file. Follows no link. */
+/**
+ * Returns the bytes of the `.git` file at `path`; `undefined` if there is no regular file, or it is too large. Follows
+ * no link.
+ */
 export function readGitFile(fs: ConfinedFs, path: WorkspacePath): Buffer | undefined {
   const { path: inner } = splitRoot(path);
   try {
@@ -35,12 +38,15 @@ export function readGitFile(fs: ConfinedFs, path: WorkspacePath): Buffer | undef
   }
 }
 
-/** True if a change or a question is about the `.git` file alone, for which no repository is needed. */
+/** True if the only name is that of the `.git` file. This file can be read and written without opening a repository. */
 export function isOfGitFile(names: readonly string[]): boolean {
   return names.length === 1 && names[0] === GIT_FILE;
 }
 
-/** Returns the present value of the file. A folder in its place, which is a repository of its own, has another value. */
+/**
+ * Returns the present value of the `.git` file. If the path has something else, such as the git folder itself, the
+ * value is one that no `.git` file has.
+ */
 export function gitFileValue(fs: ConfinedFs, path: WorkspacePath): ReadonlyMap<string, string> {
   const bytes = readGitFile(fs, path);
   if (bytes !== undefined) return new Map([[GIT_FILE, sha256(bytes)]]);
@@ -50,8 +56,8 @@ export function gitFileValue(fs: ConfinedFs, path: WorkspacePath): ReadonlyMap<s
 }
 
 /**
- * Returns the absolute path of the folder that a `.git` file names; `undefined` if it names none. `folder`: the folder in
- * which the file is.
+ * Returns the absolute path of the folder that a `.git` file names; `undefined` if the file names no folder. `folder`:
+ * the folder that contains the file.
  */
 export function folderOfGitFile(folder: string, text: string): string | undefined {
   const path = /^gitdir: (.+?)[\r\n]*$/s.exec(text)?.[1];
@@ -60,11 +66,14 @@ export function folderOfGitFile(folder: string, text: string): string | undefine
 }
 
 interface PutGitFile extends ApplyGit {
-  /** True if there is a folder to which a file with this content leads. */
+  /** Returns true if a `.git` file with this content would lead to an existing folder. */
   readonly leads: (content: Buffer) => boolean;
 }
 
-/** Writes or removes the file, if it is still as before. Returns the reason if it was not done. */
+/**
+ * Writes or removes the `.git` file, if its value still equals `before`. Returns the reason if the file could not be
+ * changed.
+ */
 export async function putGitFile(
   fs: ConfinedFs,
   { path, items }: GitChange,
@@ -92,7 +101,10 @@ export async function putGitFile(
   }
 }
 
-/** Puts the file into its place as a whole. Returns false if something else has come there meanwhile. */
+/**
+ * Puts the file into its place in one step, by a rename. Returns false if something else has been made at the path
+ * meanwhile.
+ */
 function place(
   fs: ConfinedFs,
   inner: WorkspacePath,

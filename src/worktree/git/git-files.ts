@@ -46,7 +46,7 @@ export class GitFiles {
   readonly #indexes = new Map<string, Known<NamedIndex | { readonly problem: string }>>();
   readonly #seen = new Map<string, Seen>();
   #isNoting = false;
-  /** What was found at each path since `atOnce` began: stats, and paths without links. */
+  /** Maps each path that was looked at since `atOnce` began to its stat, and to the path with links resolved. */
   #found:
     | { readonly stats: Map<string, FileStat | undefined>; readonly real: Map<string, string | undefined> }
     | undefined;
@@ -116,8 +116,8 @@ export class GitFiles {
   }
 
   /**
-   * Runs work that looks at many repositories. Until it returns, each path is looked at once, because all repositories
-   * share the user's settings.
+   * Runs a function that looks at many repositories. Until `work` returns, each path is looked at only once. This saves
+   * much, because all repositories share the user's settings.
    */
   atOnce<T>(work: () => T): T {
     this.#found = { stats: new Map(), real: new Map() };
@@ -231,7 +231,10 @@ function isSame(a: FileStat | undefined, b: FileStat | undefined): boolean {
   return a.ino === b.ino && a.dev === b.dev && a.mode === b.mode && a.uid === b.uid;
 }
 
-/** Returns the value of a path, which is found out only if `known` does not have it. */
+/**
+ * Returns the value of a path from `known`. If the path is not in `known`, gets the value from `find` and adds it to
+ * `known`.
+ */
 function once<T>(known: Map<string, T> | undefined, path: string, find: () => T): T {
   if (known?.has(path) === true) return known.get(path) as T;
   const value = find();

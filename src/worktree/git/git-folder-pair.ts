@@ -10,7 +10,7 @@ export interface GitFolderPair {
   /** The folder that all working trees share: refs, packed refs, stash. It can be the same object as `own`. */
   readonly common: ConfinedFs;
   readonly hashBytes: 20 | 32;
-  /** True if the repository has no main working tree, so that HEAD in `common` is nobody's. */
+  /** True if the repository has no main working tree, so that HEAD in `common` belongs to no working tree. */
   readonly isBare: boolean;
   /** True if the refs are in tables (`reftable/`), and not in files. */
   readonly isReftable: boolean;
@@ -24,17 +24,20 @@ export function gitPath(name: string): WorkspacePath {
   return childOf(ROOT, name);
 }
 
-/** Returns the first part of a name that is a link; `undefined` if there is none. Git would follow such a link. */
+/**
+ * Returns the shortest path at the beginning of a name that is a link; `undefined` if there is none. Git would follow
+ * such a link.
+ */
 export function linkOnTheWay(fs: ConfinedFs, name: string): string | undefined {
   const parts = name.split("/");
   const prefixes = parts.map((_, i) => parts.slice(0, i + 1).join("/"));
   return prefixes.find((one) => fs.lstat(gitPath(one))?.kind === "symlink");
 }
 
-/** Refs that each working tree has of its own (`git help worktree`). */
+/** Matches the names of the refs that each working tree has for itself (see `git help worktree`). */
 const OWN_REFS = /^refs\/(?:bisect|worktree|rewritten)(?:\/|$)/;
 
-/** Returns the folder that has a ref. */
+/** Returns the folder in which a ref is stored. */
 export function folderOfRef({ own, common }: GitFolderPair, name: string): ConfinedFs {
   return OWN_REFS.test(name) ? own : common;
 }
