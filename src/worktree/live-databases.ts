@@ -40,7 +40,7 @@ export function liveDatabases(disk: Disk, files: readonly PlacedFile[]): LiveDat
 
 /**
  * Returns the stat of a path; `undefined` if nothing is there, or if a folder above allows no access. The apply itself
- * reports a missing access.
+ * reports that it has no access.
  */
 function seenStat(fs: PlacedFile["fs"], path: WorkspacePath): FileStat | undefined {
   try {
@@ -65,8 +65,8 @@ export function dropSharedMemory({ fs, inner }: PlacedFile): void {
 }
 
 /**
- * Returns the ids of the processes that have files open, by the path of the file (its bytes as latin1). Empty without
- * `/proc`.
+ * Returns the ids of the processes that have files open, by the path of the file (its bytes as latin1). The map is
+ * empty on a system without `/proc`.
  */
 function openFiles(disk: Disk): Map<string, number[]> {
   const holders = new Map<string, number[]>();

@@ -52,7 +52,7 @@ export interface OutsideRequest {
   readonly deep: boolean;
   /** With `deep`: true to read nothing if everything together exceeds the limits, because a part would be of no use. */
   readonly whole?: boolean;
-  /** The maximum total size of the files, in bytes, if it is less than that of the limits. */
+  /** The maximum total size of the files, in bytes, if it is less than `OutsideLimits.maxBytes`. */
   readonly mostBytes?: number;
   /**
    * Set for git's own state in a tracked folder, which the history leaves out. A caller on another machine may see such

@@ -137,8 +137,8 @@ export class RepositoryFinder {
   }
 
   /**
-   * True if the user for whom this process acts owns the repository's folders, as far as they lie outside of the root.
-   * If this user is the superuser, the owner of the root is trusted, too. Also true if this user is unknown.
+   * True if each folder of the repository that lies outside of the root belongs to the user for whom this process acts.
+   * If this user is the superuser, folders of the root's owner are trusted, too. Also true if this user is unknown.
    */
   #isTrusted({ top, gitDir, commonDir }: GitPlaces): boolean {
     const { uid } = this.#user;

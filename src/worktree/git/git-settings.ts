@@ -7,7 +7,7 @@ import type { UnappliedRules } from "../../core/records/coverage.ts";
 import type { GitFiles } from "./git-files.ts";
 
 const MOST_CONFIG_BYTES = 1024 * 1024;
-/** Maximum nesting of included files, as in git. */
+/** The maximum depth of nested included files, as in git. */
 const MOST_DEEP = 10;
 const SYSTEM = "/etc/gitconfig";
 
@@ -16,7 +16,7 @@ export interface GitUser {
   readonly home?: string | undefined;
   /** The folder of the user's configurations, usually `~/.config`. */
   readonly configHome?: string | undefined;
-  /** The user for whom this process acts; `undefined` if the platform does not tell. */
+  /** The id of the user for whom this process acts; `undefined` if the platform has no user ids. */
   readonly uid?: number | undefined;
 }
 

@@ -14,24 +14,32 @@ import { type GitFolderPair, gitPath, readBytes } from "./git-folder-pair.ts";
 import { markOf, ObjectLinks, type SeenFailure, type SeenFolders, UnusedObjects } from "./object-links.ts";
 import { isInState } from "./read-git-state.ts";
 
-/** The limits of one git folder, without its objects. */
+/**
+ * The limits for one git folder, apart from its objects: the number of its items, and the bytes of one item and of all
+ * items.
+ */
 const MOST_ITEMS = 2_000;
 const MOST_ITEM_BYTES = 8 * 1024 ** 2;
 const MOST_BYTES = 64 * 1024 ** 2;
-/** The most reflogs of branches. Those of more branches are not kept. */
+/** The maximum number of reflogs of refs. Further reflogs of refs are not kept. */
 const MOST_LOGS = 500;
 
-/** Folders that every repository has, even if no ref is in them. */
+/** The folders of refs that every repository has, even if they contain no ref. */
 const REF_FOLDERS = ["refs", "refs/heads", "refs/tags"];
-/** The examples of hooks that git puts into each new repository. Git never runs or changes them. */
+/**
+ * Matches the names of the example hooks that git puts into each new repository. Git never runs or changes these files.
+ */
 const IS_SAMPLE = /\.sample$/;
 
 const FOLDER_MODE = 0o755;
 const FILE_MODE = 0o644;
 
-/** What is known of a git folder from the last time, so that what has not changed is not read again. */
+/**
+ * The parts of a git folder as they were when they were last kept. Parts that have not changed since are not read
+ * again.
+ */
 interface Note {
-  /** The path of the `.git`. Notes of older versions lack it. */
+  /** The path of the `.git`. Notes that older versions wrote lack the path. */
   readonly path?: WorkspacePath;
   readonly objects: SeenFolders;
   /** Set if the objects could not be kept. */
@@ -40,18 +48,18 @@ interface Note {
   readonly folders: Readonly<Record<string, SeenNames>>;
 }
 
-/** A file with its content, as it was when it had this mark (`markOf`). */
+/** A file and its content, as they were when the file had this mark (see `markOf`). */
 interface SeenFile {
   readonly mark: string;
   readonly blob: Hash;
   readonly kind: "file" | "symlink";
   readonly mode: number;
   readonly size: number;
-  /** In nanoseconds, as digits. */
+  /** The time of the last change, in nanoseconds since the epoch, as decimal digits. */
   readonly mtime: string;
 }
 
-/** The files, links and folders in a folder, as they were when it had this mark. */
+/** The names in a folder, as they were when the folder had this mark. `files` includes the links. */
 interface SeenNames {
   readonly mark: string;
   readonly files: readonly string[];
@@ -67,17 +75,18 @@ export interface KeptFoldersParts {
   readonly nowNs: () => bigint;
   /** See `ObjectLinks`. */
   readonly isIdle: () => Promise<boolean>;
-  /** True if contents may be missing in the store, so that all of them are passed to `keep` again. */
+  /** True if contents may be missing in the store, so that all contents are passed to `keep` again. */
   readonly isForgotten: boolean;
-  /** The contents that were erased, which are left out. */
+  /** The hashes of erased contents. Files that have such a content are left out. */
   readonly erased: ReadonlySet<Hash>;
 }
 
 /**
- * Keeps git folders beforehand, so that a removed one can be made anew: their small files as contents, and their objects
- * as links in the store (`ObjectLinks`). What the state of the repository says (HEAD, refs, index) is not kept again.
+ * Keeps git folders before work that might remove them, so that they can be made anew. Small files are kept as
+ * contents. Objects are kept as hard links in the store (see `ObjectLinks`). HEAD, the refs and the index are not kept
+ * here, because the recorded state of git contains them.
  *
- * The notes are files, because most commands are processes of their own.
+ * The notes for the next time are files, because most commands run in a process of their own.
  */
 export class KeptFolders {
   readonly #parts: KeptFoldersParts;
@@ -87,7 +96,7 @@ export class KeptFolders {
     this.#parts = parts;
   }
 
-  /** Keeps the git folder of one repository, of which the main working tree has this folder. */
+  /** Keeps the git folder of one repository. `path` is the path of this folder, the `.git` of the main working tree. */
   async keep(path: WorkspacePath, { own, isReftable }: GitFolderPair, keep: KeepContent): Promise<GitFolder> {
     const { disk, nowNs, isIdle, isForgotten, erased } = this.#parts;
     const place = placeOf(this.#parts.place, path);
@@ -113,14 +122,17 @@ export class KeptFolders {
     } catch (error) {
       const errno = errnoOf(error);
       if (errno === undefined) throw error;
-      // The state is of use also without the folder.
+      // The recorded state of git is useful even without the git folder, so this problem does not stop the recording.
       return { objects: "", mode: FILE_MODE, items: [], problem: `it could not be kept (${errno})` };
     } finally {
       own.release();
     }
   }
 
-  /** Removes what is kept of repositories that `keep` was not called for. */
+  /**
+   * Removes everything that is kept of the repositories for which `keep` was not called. Does nothing if `isIdle`
+   * returns false.
+   */
   async drop(): Promise<void> {
     const { disk, place, isIdle } = this.#parts;
     const kept = disk.lstat(place)?.kind === "dir" ? disk.list(place).map(({ name }) => decodeName(name)) : [];
@@ -129,7 +141,7 @@ export class KeptFolders {
     try {
       for (const name of gone) removeTree(disk, `${place}/${name}`);
     } catch (error) {
-      // Another process may remove the same folder. What is left is removed by a later command.
+      // Another process may be removing the same folder. A later command removes whatever is left.
       if (errnoOf(error) === undefined) throw error;
     }
   }
@@ -161,9 +173,9 @@ export function keptObjects(disk: Disk, folder: string, path: WorkspacePath): Co
 }
 
 /**
- * Removes what is kept of git folders and belongs to no repository any more. First looks for it, then asks whether nobody
- * is at work. Work that begins later finds the repositories as they are then, and so needs nothing of it. Returns the
- * bytes that were freed. `absolute` returns the absolute path of a `.git`.
+ * Removes the kept files of git folders that belong to no repository any more. First searches for these files, and then
+ * calls `isIdle`. This order is safe: work that begins after the search sees the present repositories, and so does not
+ * need the files. Returns the number of bytes that were freed. `absolute` returns the absolute path of a `.git`.
  */
 export async function collectKept(
   { disk, place, isIdle }: Pick<KeptFoldersParts, "disk" | "place" | "isIdle">,
@@ -188,7 +200,7 @@ export async function collectKept(
     for (const one of objects) bytes += one.drop();
     return bytes;
   } catch (error) {
-    // A recorded command may remove or make the same files meanwhile. What is left is removed the next time.
+    // A recorded command may remove or make the same files meanwhile. The next collection removes whatever is left.
     if (errnoOf(error) === undefined) throw error;
     return 0;
   } finally {
@@ -197,8 +209,9 @@ export async function collectKept(
 }
 
 /**
- * Removes all that is kept of one repository. It first gets another name, so that work that begins meanwhile keeps the
- * repository anew, and what is left after a crash is removed the next time.
+ * Removes everything that is kept of one repository. First renames the folder, for two reasons. Work that begins
+ * meanwhile keeps the repository in a new folder. And after a crash, the next collection recognises the rest by its
+ * name.
  */
 function removePlace(disk: Disk, place: string): number {
   const gone = place.endsWith(GONE) ? place : `${place}${GONE}`;
@@ -213,7 +226,10 @@ function removePlace(disk: Disk, place: string): number {
 
 const GONE = ".gone";
 
-/** Returns the bytes of the files in a folder that have no other name. */
+/**
+ * Returns the total size, in bytes, of the files in a folder that have only one hard link. Their removal frees this
+ * space.
+ */
 function ownBytes(disk: Disk, folder: string): number {
   let bytes = 0;
   for (const { name, kind } of disk.list(folder)) {
@@ -224,7 +240,7 @@ function ownBytes(disk: Disk, folder: string): number {
   return bytes;
 }
 
-/** A note that was cut off by a power loss is no note. */
+/** Parses a note. A note that a power loss has cut off counts as an empty note. */
 function parseNote(text: string): Note {
   try {
     return text === "" ? NO_NOTE : (JSON.parse(text) as Note);
@@ -244,7 +260,10 @@ function makePlace(disk: Disk, ...folders: readonly string[]): void {
   }
 }
 
-/** Identifies the folder of the objects of a git folder (an absolute path); empty if there is none. */
+/**
+ * Returns a text that identifies the folder `objects` in a git folder (an absolute path); empty if there is no such
+ * folder.
+ */
 export function birthOf(disk: Disk, gitDir: string): string {
   const path = `${gitDir}/objects`;
   const stat = disk.lstat(path);
@@ -260,7 +279,7 @@ interface WalkParts {
   readonly erased: ReadonlySet<Hash>;
 }
 
-/** A file that is read at the end, with its stat. */
+/** A file that is to be read at the end of the walk, and its stat. */
 interface UnreadFile {
   readonly path: WorkspacePath;
   readonly kind: "file" | "symlink";
@@ -268,9 +287,9 @@ interface UnreadFile {
 }
 
 /**
- * Walks through a git folder. What has the same stat as the last time is neither listed nor read, so that the cost is one
- * stat for each file and folder. Stops at the first problem. Reads files only at the end, so that nothing of a folder
- * with a problem is kept.
+ * Walks through a git folder. Does not read or list again a file or folder whose stat is the same as the last time, so
+ * that an unchanged one costs a single stat. Stops at the first problem. Reads files only at the end, so that nothing
+ * of a folder with a problem is kept.
  */
 class FolderWalk {
   readonly items: GitFolderItem[] = [];
@@ -295,7 +314,8 @@ class FolderWalk {
     if (stat?.kind === "dir") this.#within(ROOT, stat);
     if (!this.objects.includes("objects")) this.#miss("its objects lie in another folder");
     for (const one of this.#unread) if (this.problem === undefined) await this.#read(one);
-    // The order is the same whether a file was read or known, so that equal states are equal contents.
+    // The items are sorted, because known files are added before files that are read. Equal git folders must give equal
+    // items.
     this.items.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
@@ -333,8 +353,9 @@ class FolderWalk {
   }
 
   /**
-   * True for what is made anew from the values of the state. If the refs are in tables, the tables are kept as files, and
-   * so are HEAD and `refs`, which then only keep older versions of git away.
+   * True for the files that can be made anew from the recorded state of git. If the refs are in tables, the tables are
+   * kept as files. HEAD and `refs` are then kept as files, too: they hold no refs, and only keep older versions of git
+   * away.
    */
   #isLeftOut(path: WorkspacePath): boolean {
     const isOfRefs = path === "HEAD" || path === "refs";
@@ -344,7 +365,7 @@ class FolderWalk {
   #folder(path: WorkspacePath): void {
     const { own, known } = this.#parts;
     const seen = known.folders[path] === undefined ? undefined : own.peek(path);
-    // A known folder that has not changed is still a folder, and no link was put in its place.
+    // If the mark is the known mark, the path is still the same folder, and was not replaced by a link.
     const stat = seen !== undefined && markOf(seen) === known.folders[path]?.mark ? seen : own.lstat(path);
     if (stat?.kind !== "dir") return;
     const isOfObjects = /(?:^|\/)objects$/.test(path) && !/(?:^|\/)(?:refs|logs)\//.test(path);
@@ -354,12 +375,15 @@ class FolderWalk {
     else this.#within(path, stat);
   }
 
-  /** True for the reflog of a branch if there are too many. They are left out, as git works without them. */
+  /**
+   * True for a reflog of a ref after the first `MOST_LOGS` such reflogs. These can be left out, because git works
+   * without them.
+   */
   #isPastLogs(path: WorkspacePath): boolean {
     return path.startsWith("logs/refs/") && (this.#logs += 1) > MOST_LOGS;
   }
 
-  /** `isTrusted`: true if the file has not changed if it is known. */
+  /** `isTrusted`: true if a known file counts as unchanged, without a look at its stat. */
   #file(path: WorkspacePath, isTrusted: boolean): void {
     const { own, known } = this.#parts;
     const before = known.files[path];
@@ -396,7 +420,7 @@ class FolderWalk {
     this.items.push({ name: path, kind, mode, size, mtimeNs: BigInt(mtime), blob });
   }
 
-  /** Counts one more item of so many bytes. */
+  /** Counts one more item, which has this number of bytes. */
   #count(bytes: number): void {
     this.#counted += 1;
     this.#bytes += bytes;

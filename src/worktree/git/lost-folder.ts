@@ -10,11 +10,13 @@ import type { KeepLost, LostGit } from "../git-states.ts";
 import { birthOf } from "./kept-folders.ts";
 import { isRootRef, STASH_LOG, TABLES_LIST } from "./table-refs.ts";
 
-/** The most bytes and files of a git folder that an undo makes anew. */
+/**
+ * The limits for the objects of a git folder that an undo makes anew: their bytes, and the number of files and folders.
+ */
 const MOST_BYTES = 4 * 1024 ** 3;
 const MOST_FILES = 50_000;
 
-/** A git folder that some work found, and the objects that were kept of it. */
+/** A git folder as it was recorded before some work, and the objects that were kept of it. */
 export interface FoundFolder {
   readonly disk: Disk;
   /** The absolute path of the git folder. */
@@ -24,11 +26,11 @@ export interface FoundFolder {
 }
 
 /**
- * True if a git folder is gone or was replaced, if nothing is left of its objects, or if no pack is left although there
- * were some. Such a folder cannot be changed back with what is left of it.
+ * True if a git folder is gone or was replaced, has lost all of its objects, or has lost all of its packs. The recorded
+ * state of such a git folder cannot be restored from what is left in the folder.
  *
- * A folder of objects with another inode alone is no sign, because a file system that was mounted anew may have given
- * it. Some of its objects must be gone as well.
+ * Another inode of the folder `objects` alone does not show that it was replaced, because a new mount of a file system
+ * may give other inodes. At least one of the sampled objects must be gone, too.
  */
 export function isLost(found: FoundFolder): boolean {
   const { disk, gitDir, folder } = found;
@@ -43,7 +45,10 @@ export function isLost(found: FoundFolder): boolean {
   return had.packs || (had.loose && looseIn(disk, gitDir) === 0);
 }
 
-/** Says what there was when the folder was kept. Links may be those of an earlier repository in this place. */
+/**
+ * Returns whether the git folder had packs and loose objects when it was kept. The sample is more reliable than the
+ * kept links, because these may be those of an earlier repository at the same path.
+ */
 function hadObjects({ disk, folder: { sample }, kept }: FoundFolder): {
   readonly packs: boolean;
   readonly loose: boolean;
@@ -69,7 +74,9 @@ function namesIn(disk: Disk, folder: string): string[] {
   return disk.lstat(folder)?.kind === "dir" ? disk.list(folder).map(({ name }) => decodeName(name)) : [];
 }
 
-/** Returns the git folder as its state describes it, with the kept objects. */
+/**
+ * Returns the entries of the git folder: its recorded files, the files that the state describes, and the kept objects.
+ */
 export async function lostFolder(found: FoundFolder, state: GitState, keep: KeepLost): Promise<LostGit> {
   const { disk, folder, kept } = found;
   if (folder.problem !== undefined) return { problem: folder.problem };
@@ -114,7 +121,7 @@ function folderEntry(path: WorkspacePath, mode: number): Entry {
   return { path, kind: "dir", mode, size: 0, mtimeMs: 0, hash: undefined };
 }
 
-/** True if every table of a list was kept. */
+/** True if every table was kept that the file `list` (a `tables.list`) names. */
 async function hasTables({ items }: GitFolder, list: string, { contentOf }: KeepLost): Promise<boolean> {
   const blob = items.find(({ name }) => name === list)?.blob;
   const names = (blob === undefined ? undefined : await contentOf(blob))?.toString("latin1").split("\n");
@@ -123,7 +130,10 @@ async function hasTables({ items }: GitFolder, list: string, { contentOf }: Keep
   return names?.every((name) => name === "" || kept.has(`${folder}/${name}`)) === true;
 }
 
-/** Returns the files that the values of a state describe. Refs that are in tables are no files of their own. */
+/**
+ * Returns the files that the values of a state describe. Leaves out refs in tables, because they have no files of their
+ * own.
+ */
 async function entriesOfState(
   state: GitState,
   { mode, isReftable }: { readonly mode: number; readonly isReftable: boolean },
@@ -154,7 +164,10 @@ interface KeptObjectFiles {
   readonly at: (name: string) => WorkspacePath;
 }
 
-/** Adds the kept objects. Returns the reason if they are too many or, with the other files, cannot be taken. */
+/**
+ * Adds the kept objects to `entries`. Returns the reason if there are too many objects, or if `keep` refuses the size
+ * of all entries together.
+ */
 async function takeObjects(
   { disk, kept, at }: KeptObjectFiles,
   entries: Map<WorkspacePath, Entry>,

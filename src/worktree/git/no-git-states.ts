@@ -16,7 +16,7 @@ export class NoGitStates implements GitStates {
   }
 
   async giveUpFolders(): Promise<void> {
-    // There are none.
+    // There are no kept folders.
   }
 
   async lost(): Promise<undefined> {

@@ -6,26 +6,32 @@ import { ConfinedFs } from "../files/confined-fs.ts";
 import { isRacy } from "../files/same-stat.ts";
 import { dropFile } from "./new-file.ts";
 
-/** The most files of objects that are kept of one repository. */
+/** The maximum number of object files that are kept of one repository. */
 const MOST_FILES = 50_000;
-/** The most bytes that are copied of one repository if its objects cannot be linked. */
+/** The maximum number of bytes of one repository's objects that are copied because they cannot be linked. */
 const MOST_COPIED_BYTES = 64 * 1024 ** 2;
-/** The size of the pieces in which a file is copied. */
+/** The size, in bytes, of the pieces in which a file is copied. */
 const PIECE_BYTES = 1024 ** 2;
 
-/** The errors for which a file is copied: another file system, another owner, too many links, or no links at all. */
+/**
+ * The errnos of `link` after which the file is copied instead. Their causes: the store is on another file system, the
+ * file has another owner or too many links, or the file system has no hard links.
+ */
 const NO_LINK: ReadonlySet<string> = new Set(["EXDEV", "EPERM", "EMLINK", "ENOTSUP", "EOPNOTSUPP"]);
 
-/** The names of files whose content never changes, because the name is the hash of their content. */
+/** Matches the names of files whose content never changes, because the name is a hash of the content. */
 const IS_NAMED_BY_HASH = /^(?:[0-9a-f]{38}|[0-9a-f]{62}|pack-[0-9a-f]+\.(?:pack|idx|rev))$/;
 
-/** The most packs and the most loose objects of which the names are noted. */
+/** The maximum number of packs, and of loose objects, whose names are noted as a sample. */
 const SAMPLE = 4;
-/** The folders with the packs and loose objects of a repository itself, and the names of these files. */
+/**
+ * Match the folders with the packs and loose objects of the repository itself (not those of its submodules), and the
+ * names of these files.
+ */
 const HAS_OBJECTS = /^objects\/(?:pack|[0-9a-f]{2})$/;
 const IS_OBJECT = /^(?:[0-9a-f]{38}|[0-9a-f]{62}|pack-[0-9a-f]+\.pack)$/;
 
-/** A file that git is writing, or a lock. */
+/** Matches the names of temporary files, which are still being written, and of locks. */
 const IS_PASSING = /^(?:tmp_|\.tmp-)|\.lock$/;
 
 /** A folder of objects as it was when all of its files were kept. */
@@ -33,44 +39,50 @@ export interface SeenFolder {
   readonly mark: string;
   readonly folders: readonly string[];
   readonly files: number;
-  /** The names of some packs or loose objects. Notes of older versions lack them. */
+  /** The names of some packs or loose objects. Notes that older versions wrote lack these names. */
   readonly sample?: readonly string[];
 }
 
-/** Objects that could not be kept. They are not tried again while these folders stay the same, for a while. */
+/**
+ * A failure to keep objects. For `RETRY_NS`, keeping them is not tried again while the folders in `marks` stay the
+ * same.
+ */
 export interface SeenFailure {
   readonly problem: string;
-  /** By folder, `markOf` it, or "absent". Empty if the folder may change without another mark. */
+  /**
+   * Maps each folder to its mark (see `markOf`), or to "absent". The mark is empty if the folder may change and keep
+   * its mark.
+   */
   readonly marks: Readonly<Record<string, string>>;
-  /** When it was found, in nanoseconds, as digits. */
+  /** The time of the failure, in nanoseconds since the epoch, as decimal digits. */
   readonly at: string;
   /** True if links are left that earlier work may need. */
   readonly isLeft: boolean;
 }
 
-/** The time after which objects that could not be kept are tried again, in nanoseconds. */
+/** The time, in nanoseconds, after which keeping objects is tried again after a failure. */
 const RETRY_NS = 3_600_000_000_000n;
 
-/** The folders of objects of a repository, by name in the git folder. */
+/** Maps the path of each folder of objects, beneath the git folder, to the state in which it was seen. */
 export type SeenFolders = Readonly<Record<string, SeenFolder>>;
 
 export interface LinkedObjects {
   readonly seen: SeenFolders;
   /** The names of some packs and some loose objects in the git folder. */
   readonly sample?: readonly string[];
-  /** The reason why objects are not kept, for people; absent if all are. */
+  /** The reason, for people, why objects are not kept. Absent if all objects are kept. */
   readonly problem?: string;
-  /** Set if the reason lies in the repository. Then no objects of it are kept. */
+  /** Set if the reason lies in the repository itself. In that case, none of its objects are kept. */
   readonly failed?: SeenFailure;
 }
 
 interface LinkParts {
   readonly disk: Disk;
   readonly from: ConfinedFs;
-  /** The folder for the links, which exists. */
+  /** The folder for the links. It must exist. */
   readonly into: ConfinedFs;
   readonly nowNs: bigint;
-  /** True if no work is going on that may need the files that the repository no longer has. */
+  /** Returns true if no work is in progress that may need files that the repository no longer has. */
   readonly isIdle: () => Promise<boolean>;
 }
 
@@ -79,8 +91,8 @@ class UnkeptObjects extends Error {}
 
 /**
  * Keeps the objects of a repository as hard links, so that they survive if the git folder is removed. Git never writes
- * into a file of objects that exists, so a link costs no space while the repository has the file. Where no link can be
- * made, copies the files if they are small together.
+ * into an existing object file, so a link costs no space as long as the repository has the file. If links are
+ * impossible, copies the files, provided that their total size is small.
  *
  * Follows no link of the repository, and keeps only regular files. A folder whose stat is the same as the last time is
  * not listed again, because git makes and removes files of objects, but does not change them.
@@ -103,8 +115,8 @@ export class ObjectLinks {
   }
 
   /**
-   * Keeps everything in these folders of the git folder, and drops what they no longer have. If not everything can be
-   * kept, keeps nothing. `failed`: the failure of the last time.
+   * Keeps all files in these folders of the git folder, and removes kept files that the folders no longer have. If
+   * something in the repository prevents this, keeps none of its files. `failed`: the failure of the previous attempt.
    */
   async keep(folders: readonly string[], failed?: SeenFailure): Promise<LinkedObjects> {
     this.#folders = folders;
@@ -120,7 +132,7 @@ export class ObjectLinks {
     }
   }
 
-  /** Keeps nothing, and drops what was kept, unless earlier work may need it. */
+  /** Removes everything that was kept, unless earlier work may need it. Keeps nothing new. */
   async none(): Promise<void> {
     if (await this.#mayDrop()) this.#dropAll();
   }
@@ -167,7 +179,7 @@ export class ObjectLinks {
     this.#at = folder;
     const known = this.#seen[folder];
     const seen = known === undefined ? undefined : from.peek(folder);
-    // A known folder that has not changed is still a folder, and no link was put in its place.
+    // If the mark is the known mark, the path is still the same folder, and was not replaced by a link.
     const stat = seen !== undefined && markOf(seen) === known?.mark ? seen : from.lstat(folder);
     if (stat?.kind === "symlink") throw new UnkeptObjects(`${folder} in its git folder is a link`);
     if (stat?.kind !== "dir") return;
@@ -183,7 +195,10 @@ export class ObjectLinks {
     for (const name of now.folders) await this.#keepFolder(childOf(folder, name));
   }
 
-  /** Keeps the files of one folder. `isWhole`: false if files are left that the repository no longer has. */
+  /**
+   * Keeps the files of one folder. `isWhole` in the result: false if kept files remain that the repository no longer
+   * has.
+   */
   async #keepFiles(folder: WorkspacePath, mark: string): Promise<SeenFolder & { readonly isWhole: boolean }> {
     const { from, into } = this.#parts;
     const folders: string[] = [];
@@ -238,8 +253,8 @@ export class ObjectLinks {
   }
 
   /**
-   * Keeps a file of which a file is kept already, if it is another one. Returns false if the other one stays, because
-   * its name stands for its content, and earlier work may need it.
+   * Keeps a file under a name under which a file is kept already. Replaces the kept file if it is another file. Returns
+   * false if the kept file must stay, because its name is a hash of its content and earlier work may need that content.
    */
   async #keepAgain(path: WorkspacePath): Promise<boolean> {
     const { into } = this.#parts;
@@ -257,7 +272,7 @@ export class ObjectLinks {
     return true;
   }
 
-  /** Returns false if no link can be made here. */
+  /** Makes a hard link. Returns false if links are impossible here. */
   #link(path: WorkspacePath, to: WorkspacePath): boolean {
     const { from, into } = this.#parts;
     if (this.#leftToCopy !== undefined) return false;
@@ -270,7 +285,8 @@ export class ObjectLinks {
       if (!NO_LINK.has(errno)) throw error;
       return false;
     }
-    // Something else may have come into this place since its stat was read. A link to a link does not follow it.
+    // The file may have been replaced since its stat was read, for example by a symbolic link. In that case, the hard
+    // link is a second name of the symbolic link itself.
     if (into.lstat(to)?.kind === "file") return true;
     dropFile(into, to);
     throw new UnkeptObjects(`${path} in its git folder is no regular file`);
@@ -295,7 +311,7 @@ export class ObjectLinks {
     into.renameFile(fresh, path);
   }
 
-  /** True if all files of objects are small enough together to be copied. Counts no further than to the limit. */
+  /** True if all object files together are small enough to be copied. Stops counting at the limit. */
   #mayCopyAll(): boolean {
     using fs = new ConfinedFs(this.#parts.disk, this.#parts.from.root);
     let left = MOST_COPIED_BYTES;
@@ -316,7 +332,7 @@ export class UnusedObjects {
   readonly #from: ConfinedFs;
   readonly #into: ConfinedFs;
   readonly #files: WorkspacePath[] = [];
-  /** The folders of the kept files, each before those within it. */
+  /** The folders of the kept files, each folder before the folders in it. */
   readonly #folders: WorkspacePath[] = [];
 
   constructor(disk: Disk, gitDir: string, kept: string) {
@@ -334,7 +350,7 @@ export class UnusedObjects {
     for (const { name: bytes, kind } of this.#into.list(folder)) {
       const name = decodeName(bytes);
       const path = childOf(folder, name);
-      // Another process may be writing such a file.
+      // Another process may still be writing this file.
       if (IS_PASSING.test(name)) continue;
       if (kind === "dir") {
         this.#folders.push(path);
@@ -373,12 +389,12 @@ export class UnusedObjects {
 const TOO_LARGE_TO_COPY =
   "its objects are on another file system than Chronicle's store, and are too large to be copied (more than 64 MiB)";
 
-/** Identifies the state of a file or folder: the text is another one after each change. */
+/** Returns a text that identifies the state of a file or folder. After each change, the text is another one. */
 export function markOf({ ino, dev, size, mode, mtimeNs, ctimeNs }: FileStat): string {
   return [ino, dev, size, mode, mtimeNs, ctimeNs].map((one) => one.toString(36)).join(" ");
 }
 
-/** Returns the name of a file that is being kept, until it is whole. */
+/** Returns the temporary name under which a file is written until it is complete. */
 function freshOf(path: WorkspacePath): WorkspacePath {
   return childOf(parentOf(path), `tmp_${nameOf(path)}`);
 }

@@ -5,15 +5,18 @@ import type { ConfinedFs } from "../files/confined-fs.ts";
 import { type GitFolderPair, gitPath, linkOnTheWay, UnreadableGit } from "./git-folder-pair.ts";
 import { headInTables, TABLES } from "./table-refs.ts";
 
-/** The most working trees of one repository. */
+/** The maximum number of working trees of one repository. */
 const MOST_WORKTREES = 1_000;
 
-/** The files that name the branch of a working tree: HEAD, or the branch that an unfinished rebase will move. */
+/**
+ * The files that name the branches that a working tree uses: in HEAD, the branch that is checked out, and in the
+ * others, the branch that an unfinished rebase will move.
+ */
 const BRANCH_FILES = ["HEAD", "rebase-merge/head-name", "rebase-apply/head-name"];
 
 /**
  * Returns the other working trees of a repository, with the branches that each of them uses. Throws `UnreadableGit` if
- * there are too many, or if a link is in the way.
+ * there are too many working trees, or if one of the paths to be read is a link.
  */
 export function otherWorktrees(folders: GitFolderPair): GitWorktree[] {
   const { own, common, isBare } = folders;
@@ -65,7 +68,7 @@ export function lineIn(fs: ConfinedFs, name: string): string | undefined {
     const bytes = Buffer.alloc(MOST_LINE_BYTES);
     return bytes.toString("utf8", 0, fs.read(file, bytes, 0));
   } catch (error) {
-    // Another git has removed the file meanwhile.
+    // Another git process has removed the file meanwhile.
     if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return undefined;
     throw error;
   }

@@ -21,17 +21,17 @@ import { otherWorktrees } from "./other-worktrees.ts";
 import { STASH_LOG, type StackedRefs, TableRefs } from "./table-refs.ts";
 import { createHash } from "node:crypto";
 
-/** Files of an unfinished operation, and of the last one. */
+/** The files of unfinished operations, and those that a finished operation leaves, such as ORIG_HEAD. */
 const STATE_FILES: readonly string[] = [
   ...["MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "MERGE_AUTOSTASH", "MERGE_RR", "SQUASH_MSG", "AUTO_MERGE"],
   ...["CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "ORIG_HEAD"],
   ...["BISECT_LOG", "BISECT_NAMES", "BISECT_START", "BISECT_TERMS", "BISECT_EXPECTED_REV", "BISECT_ANCESTORS_OK"],
 ];
 
-/** Folders of an unfinished operation. While one exists, git regards the operation as unfinished. */
+/** The folders of unfinished operations. While such a folder exists, git regards its operation as unfinished. */
 export const STATE_FOLDERS: readonly string[] = ["rebase-merge", "rebase-apply", "sequencer"];
 
-/** True for a file that the values of a state describe, and for `packed-refs`. Refs have other names. */
+/** True for a file that the values of a state describe, other than a ref, and for `packed-refs`. */
 export function isInState(name: string): boolean {
   return IN_STATE.has(name) || STATE_FOLDERS.some((folder) => name.startsWith(`${folder}/`));
 }
@@ -42,13 +42,13 @@ const MOST_REF_BYTES = 4 * 1024;
 const MOST_FILE_BYTES = 1024 ** 2;
 const MOST_PACKED_BYTES = 64 * 1024 ** 2;
 const MOST_INDEX_BYTES = 64 * 1024 ** 2;
-/** The most loose refs, and the most files of unfinished operations. */
+/** The maximum number of loose refs, and of files in one folder of an unfinished operation. */
 const MOST_NAMES = 5_000;
 const MOST_STATE_FILES = 2_000;
-/** From this number of refs on, a folder whose stat is the same is not read again. */
+/** The number of refs from which on a folder is not read again while its stat stays the same. */
 const MANY_REFS = 64;
 
-/** A file as it was read last, so that an unchanged file is not read again. */
+/** The value of a file, and the stat that the file had when it was read. An unchanged file is not read again. */
 interface Known {
   readonly stat: FileStat;
   readonly value: string;
@@ -57,7 +57,7 @@ interface Known {
 /** A `KeepContent` that keeps nothing. */
 const onlyHash: KeepContent = async (content) => sha256(content);
 
-/** The refs of one folder: names and values, and the folders in it. */
+/** The refs in one folder, as pairs of a name and a value, and the names of the folders in it. */
 interface RefFolder {
   readonly stat: FileStat;
   readonly refs: readonly (readonly [string, string])[];
@@ -68,14 +68,14 @@ interface RefFolder {
 
 /** Reads the state of one repository. Remembers what it has read, by the stats of the files. */
 export class GitStateReader {
-  /** Set if the refs are in tables, and not in files. */
+  /** The reader of tables; set if the repository has its refs in tables (`reftable`), and not in files. */
   readonly tables: TableRefs | undefined;
   readonly #folders: GitFolderPair;
   readonly #nowNs: () => bigint;
   readonly #known = new Map<string, Known>();
   readonly #refFolders = new Map<string, RefFolder>();
 
-  /** The names in the folder of the working tree, as they were when it had this stat. */
+  /** The names in this working tree's git folder, as they were when the folder had this stat. */
   #names: { readonly stat: FileStat; readonly all: ReadonlySet<string> } | undefined;
   #packed: { readonly stat: FileStat; readonly refs: ReadonlyMap<string, string> } | undefined;
   #settled: { readonly key: string; readonly value: string } | undefined;
@@ -105,7 +105,9 @@ export class GitStateReader {
     }
   }
 
-  /** Throws `UnreadableGit` if a part cannot be read, because half of a state would be of no use. */
+  /**
+   * Reads the whole state. Throws `UnreadableGit` if a part cannot be read, because half of a state would be of no use.
+   */
   async read(path: WorkspacePath, keep: KeepContent): Promise<GitState> {
     const { own, common } = this.#folders;
     try {
@@ -137,7 +139,7 @@ export class GitStateReader {
     }
   }
 
-  /** Returns the present value of one name; `undefined` if nothing is there. Keeps no content. */
+  /** Returns the present value of one name; `undefined` if the name has no value. Keeps no content. */
   async valueOf(name: string): Promise<string | undefined> {
     const keep = onlyHash;
     const { own, common } = this.#folders;
@@ -150,7 +152,10 @@ export class GitStateReader {
     return values.get(name);
   }
 
-  /** Returns the names in the folder of the working tree. Most files of an unfinished operation are not there. */
+  /**
+   * Returns the names in this working tree's git folder. This one listing saves a look at each of the possible files of
+   * unfinished operations, most of which do not exist.
+   */
   #namesNow(): ReadonlySet<string> {
     const { own } = this.#folders;
     const stat = own.peek(ROOT);
@@ -161,8 +166,8 @@ export class GitStateReader {
   }
 
   /**
-   * Adds the refs that are in tables. Those that seldom change are a content, as if they were packed refs, so that not
-   * each state names all of them. Returns that content.
+   * Adds the refs in tables to `values`, except shared refs that seldom change. Keeps these together as one content,
+   * like packed refs, so that not every state names all refs. Returns the hash of that content.
    */
   async #refsInTables(tables: TableRefs, values: Map<string, string>, keep: KeepContent): Promise<string> {
     const shared = tables.shared();
@@ -200,7 +205,7 @@ export class GitStateReader {
     return refs;
   }
 
-  /** Reads a ref: `undefined` if there is none, or the file is no ref. */
+  /** Returns the value of a ref; `undefined` if there is no such ref, or if its file contains no ref. */
   #ref(fs: ConfinedFs, name: string): string | undefined {
     if (this.tables !== undefined) return this.tables.ref(name);
     const key = `${fs === this.#folders.own ? "own" : "common"} ${name}`;
@@ -228,8 +233,9 @@ export class GitStateReader {
   }
 
   /**
-   * Reads the refs of one folder. A folder with many refs is not read again while its stat is the same: git replaces a
-   * ref by a new file, which changes the folder. Only a program that overwrites a ref in place goes unnoticed there.
+   * Reads the refs of one folder. A folder with many refs is not read again while its stat is the same, because git
+   * replaces a ref by a new file, which changes the stat of the folder. In such a folder, only a program that
+   * overwrites the file of a ref in place goes unnoticed.
    */
   #refsOf(fs: ConfinedFs, folder: string, stat: FileStat): RefFolder {
     const key = `${fs === this.#folders.own ? "own" : "common"} ${folder}`;
@@ -252,15 +258,17 @@ export class GitStateReader {
     const files: string[] = [];
     const folders: string[] = [];
     const listed = fs.list(gitPath(folder));
-    // Each ref is a file to open, so the number is checked first.
+    // Each ref is a file that must be opened, so the number of names is checked first.
     refuseMoreThan(listed.length);
     for (const { name: bytes, kind } of listed) {
       const name = `${folder}/${decodeName(bytes)}`;
       if (kind === "dir") folders.push(name);
-      // A link to a file was a way to write a symbolic ref. A link to a folder would lead out of the repository.
+      // A link to a folder is refused, because it could lead out of the repository. A link to a file is skipped: it is
+      // an old form of a symbolic ref.
       if (kind === "symlink") refuseLinkedFolder(fs, name);
       if (kind !== "file" || name.endsWith(".lock") || !isGitName(name)) continue;
-      // The common folder also has refs of the main working tree alone.
+      // The common folder also contains refs that belong to the main working tree alone. A linked working tree does not
+      // take these.
       if (folderOfRef(this.#folders, name) === fs) files.push(name);
     }
     return { files, folders };
@@ -332,7 +340,7 @@ export class GitStateReader {
   }
 }
 
-/** Returns an error of the disk as `UnreadableGit`, and any other error as it is. */
+/** Converts an error of the disk to `UnreadableGit`. Returns any other error unchanged. */
 function unreadable(error: unknown): unknown {
   const errno = errnoOf(error);
   return errno === undefined ? error : new UnreadableGit(`it cannot be read (${errno})`);
@@ -353,7 +361,7 @@ function refValue(text: string): string | undefined {
   return isRefValue(found) ? found : undefined;
 }
 
-/** Returns the digest of all that an index says of its paths, without the stats of files. */
+/** Returns the digest of everything that an index says about its paths, except the stats of the files. */
 function factsOf(bytes: Buffer, hashBytes: 20 | 32): string {
   const facts = createHash("sha256");
   try {
@@ -363,7 +371,7 @@ function factsOf(bytes: Buffer, hashBytes: 20 | 32): string {
     return facts.update(names).digest("hex");
   } catch (error) {
     if (!(error instanceof UnusableIndex)) throw error;
-    // An index in another layout is compared as a whole.
+    // An index that cannot be parsed is compared as a whole.
     return createHash("sha256").update(bytes).digest("hex");
   }
 }

@@ -3,12 +3,15 @@ import type { ConfinedFs } from "../files/confined-fs.ts";
 import { childOf, ROOT } from "../../core/values/path.ts";
 import { type ReflogLine, parseReflog } from "../../core/records/git-reflog.ts";
 
-/** The most bytes that are read of a reflog, from its end. */
+/** The maximum number of bytes that are read from the end of a reflog. */
 const MOST_BYTES = 256 * 1024;
 
 const HEAD_LOG = childOf(childOf(ROOT, "logs"), "HEAD");
 
-/** Returns the last lines of HEAD's reflog, the oldest first; none if it cannot be read. Follows no link. */
+/**
+ * Returns the last lines of HEAD's reflog, the oldest first. The list is empty if the reflog cannot be read. Follows no
+ * link.
+ */
 export function readHeadLog(fs: ConfinedFs): readonly ReflogLine[] {
   try {
     using file = fs.openRead(HEAD_LOG);

@@ -25,7 +25,7 @@ export function linkInTheWay({ own, common }: GitFolderPair, { items }: GitChang
 
 export const isInRefs = ({ name }: GitItem): boolean => name.startsWith("refs/");
 
-/** Returns a link among the folders into which git writes objects. */
+/** Returns a link among the folders into which git writes objects; `undefined` if there is none. */
 function linkAmongObjects(common: ConfinedFs): string | undefined {
   if (common.lstat(gitPath("objects")) === undefined) return undefined;
   const all = common.list(gitPath("objects")).map(({ name, kind }) => ({ name: decodeName(name), kind }));
@@ -34,9 +34,9 @@ function linkAmongObjects(common: ConfinedFs): string | undefined {
 }
 
 /**
- * Returns the reason if a branch of the change is in use by another working tree of the repository. To move it would
- * make that working tree show changes that nobody has made there. To check it out here, too, would make the next commit
- * in one of them do so.
+ * Returns the reason if another working tree of the repository uses a branch of the change. If the change moved this
+ * branch, the other working tree would show changes that nobody has made in it. If the change checked out this branch
+ * here, too, the next commit in one of the two working trees would have the same effect on the other.
  */
 export function usedElsewhere(folders: GitFolderPair, { items }: GitChange): string | undefined {
   const changed = new Set(items.filter(isInRefs).map(({ name }) => name));
@@ -51,7 +51,7 @@ export function usedElsewhere(folders: GitFolderPair, { items }: GitChange): str
   return undefined;
 }
 
-/** Returns the first line of a lock file; `undefined` if it cannot be read. */
+/** Returns the text of a lock file; `undefined` if the file cannot be read. */
 export function lockText(fs: ConfinedFs, name: string): string | undefined {
   try {
     return lineIn(fs, name);
@@ -61,13 +61,16 @@ export function lockText(fs: ConfinedFs, name: string): string | undefined {
   }
 }
 
-/** What the configuration says, as git itself reads it. */
+/** The relevant facts from the configuration of a repository, as git itself reads it. */
 export interface GitConfigFacts {
   /** True if the repository may lack objects, because it gets them from a server when they are needed. */
   readonly isPartial: boolean;
 }
 
-/** Reads the configuration. Returns the reason if it has hooks, which git would start. */
+/**
+ * Reads the configuration of a repository. Returns the reason if git cannot read the configuration, or if it names
+ * hooks, because git would start these.
+ */
 export async function checkedConfig(run: RunGit, gitDir: string): Promise<GitConfigFacts | string> {
   const { stdout, problem } = await run(safeGit(gitDir, ["config", "--list", "--name-only", "-z"]));
   if (problem !== undefined) return `git cannot read the configuration of the repository (${problem})`;
@@ -87,8 +90,8 @@ interface IndexCheck {
 }
 
 /**
- * Returns the reason if objects of the index that a change puts back no longer exist. Objects that the present index
- * has are not checked: the change makes nothing worse for them.
+ * Returns the reason if the change puts back an index that names objects that no longer exist. Objects that the present
+ * index names, too, are not checked, because the change makes nothing worse for them.
  */
 export async function missingObjects(
   { run, folders, contentOf }: IndexCheck,
@@ -110,7 +113,7 @@ export async function missingObjects(
 
 const REPOSITORY = 0o160000;
 
-/** The hashes of the empty blob. `git add -N` names it in the index without making it. */
+/** The hashes of the empty blob (SHA-1 and SHA-256). `git add -N` names this blob in the index without making it. */
 const EMPTY: ReadonlySet<string> = new Set([
   "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
   "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
@@ -131,7 +134,7 @@ async function objectsOfIndex(
     });
     return found;
   } catch (error) {
-    // A split or sparse index is put back byte for byte.
+    // A split or sparse index cannot be parsed. It is put back byte for byte, and its objects are not checked.
     if (error instanceof UnusableIndex) return [];
     throw error;
   }

@@ -1,36 +1,40 @@
-/** Runs `git` with arguments. The implementation starts it in a safe environment (see `safeGit`). */
+/** Runs `git` with the arguments and the environment of a command (see `safeGit`). */
 export type RunGit = (command: GitCommand) => Promise<GitOutput>;
 
 export interface GitCommand {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly input: Buffer;
-  /** The most bytes of output. If there are more, git is ended, and `problem` says so. */
+  /** The maximum size of the output, in bytes. If the output is larger, git is ended, and `problem` says so. */
   readonly mostBytes: number;
   readonly timeoutMs: number;
 }
 
 export interface GitOutput {
   readonly stdout: Buffer;
-  /** The reason why git failed or was not started, for people; absent if its exit code is 0. */
+  /** The reason, for people, why git failed or was not started. Absent if git's exit code is 0. */
   readonly problem?: string;
 }
 
-/** The longest run of git, in ms. A hanging disk must not make a command wait forever. */
+/**
+ * The maximum time that one git process may take, in ms. Without this limit, a disk that hangs could make a command
+ * wait forever.
+ */
 const MOST_MS = 60_000;
 
-/** The most bytes of a pack or list that are read from git: 256 MiB. */
+/** The maximum size, in bytes, of a pack or list that is read from git. */
 const MOST_GIT_BYTES = 256 * 1024 ** 2;
 
 /**
- * The events of hooks that the used commands of git have. Since version 2.54, a configuration can name programs for
- * them. An older git ignores the settings that switch them off.
+ * The hook events that occur in the commands of git that are used here. Since version 2.54, a configuration of git can
+ * name programs for these events. `OVERRIDES` has the settings that switch them off. Older versions of git ignore these
+ * settings.
  */
 export const HOOK_EVENTS: readonly string[] = ["reference-transaction"];
 
 /**
- * Settings that override those of the repository. An agent can write its configuration, and git must start none of the
- * programs that such a configuration names.
+ * Settings that override those of the repository. An agent can write a repository's configuration, so git must start
+ * none of the programs that this configuration names.
  */
 const OVERRIDES: readonly string[] = [
   "core.fsmonitor=false",
@@ -50,8 +54,8 @@ const OVERRIDES: readonly string[] = [
 ];
 
 /**
- * The environment of git. It has nothing of the caller's environment, so that no `GIT_…` variable of an agent counts.
- * The user's and the machine's configurations are not read.
+ * The environment of git. No variable of the caller's environment is taken over, so that no `GIT_…` variable of
+ * an agent has an effect. The user's and the machine's configurations are not read.
  */
 const ENV: Readonly<Record<string, string>> = {
   LC_ALL: "C",
@@ -69,7 +73,7 @@ const ENV: Readonly<Record<string, string>> = {
   GIT_COMMITTER_EMAIL: "chronicle@localhost",
 };
 
-/** Returns the command that runs git on a repository, and lets it start no other program. */
+/** Returns a command that runs git on a repository, with settings that keep git from starting other programs. */
 export function safeGit(gitDir: string, args: readonly string[], input: Buffer = Buffer.alloc(0)): GitCommand {
   return {
     args: ["--no-pager", `--git-dir=${gitDir}`, ...OVERRIDES.flatMap((one) => ["-c", one]), ...args],

@@ -161,9 +161,9 @@ interface Placing {
 }
 
 /**
- * Puts the staged entry at the path. Replaces the old file if the path is still a name of it. Otherwise, the path must
- * be free. If the placing fails, gives the old file its path back. If somebody has put another entry at the path, that
- * entry stays, and the old file stays aside.
+ * Puts the staged entry at the path. Replaces the old file if that file is still at the path. Otherwise, nothing may be
+ * at the path. If the placing fails, gives the old file its path back. If somebody has put another entry at the path,
+ * that entry stays, and the old file stays aside.
  */
 function placeOver(fs: ConfinedFs, { staged, path, aside }: Placing): void {
   try {

@@ -92,7 +92,7 @@ export class ScanLook {
    * keeps its own state in such a folder.
    */
   readonly held: { readonly work: FolderWork; readonly found: Found }[] = [];
-  /** Files with several links. */
+  /** Files with several hard links. */
   readonly linked: LinkedFile[] = [];
   readonly gone: WorkspacePath[] = [];
   /** Folders in which an apply stages files or has left staged files. */
