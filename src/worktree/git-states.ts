@@ -38,8 +38,8 @@ export interface GitStates {
    */
   collectFolders(isIdle: KeepFolders["isIdle"]): Promise<number>;
   /**
-   * Returns the git folder of a repository as it was when `read` kept it together with `state`. Returns `undefined`
-   * unless the present git folder is gone or another one, or has lost its objects. Passes the contents to `keep`.
+   * Returns the git folder of a repository as it was when `read` kept it together with `state`. Returns `undefined` if
+   * the same git folder is still there with its objects. Passes the contents to `keep`.
    */
   lost(state: GitState, keep: KeepLost): Promise<LostGit | undefined>;
   /**
@@ -97,7 +97,7 @@ export interface GitReading {
   readonly notes: readonly string[];
 }
 
-/** The time and the bytes that are left to keep objects. */
+/** The time and the bytes that are left for keeping objects. */
 export interface KeepBudget {
   /** The end of the time, in milliseconds since the epoch. */
   readonly until: number;
@@ -114,8 +114,8 @@ export interface KeepFolders {
 /** Takes the contents of a lost git folder. */
 export interface KeepLost {
   /**
-   * Returns the reason, for people, why a file of this many bytes cannot be taken; `undefined` if it can. Called before
-   * each file.
+   * Returns the reason, for people, why contents of this total size cannot be taken; `undefined` if they can. Called
+   * before the files are read.
    */
   readonly refusal: (bytes: number) => string | undefined;
   readonly contentOf: ContentOf;

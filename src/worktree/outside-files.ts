@@ -41,8 +41,8 @@ export interface OutsideFiles {
   /**
    * Changes a path to `after`. If `before` equals `after`, only removes files that interrupted calls have set aside. A
    * new file gets the owner and group of the file that it replaces, if that is permitted. Returns `undefined` once the
-   * change is durable, or the reason why it was not made. If somebody wrote to the old file at the last moment, the
-   * change is made nevertheless. The old file is then kept beside the path, and the returned sentence says so.
+   * change is durable, or the reason why the change was not made. If somebody wrote to the old file at the last moment,
+   * the change is made nevertheless. The old file is then kept beside the path, and the returned sentence says so.
    */
   replace(change: OutsideChange): Promise<string | undefined>;
 }

@@ -22,7 +22,8 @@ export interface StableSink {
   /** `content` is only valid during the call, because its memory is used again for the next file. */
   small(content: Uint8Array): Hash;
   /**
-   * Each piece is only valid until the next piece is requested. `source` is the open file, for a sink that clones it.
+   * Each piece is only valid until the next piece is requested. `source` is the open file, for a sink that clones the
+   * file (see `Disk.clone`).
    */
   large(pieces: Iterable<Uint8Array>, source: { readonly fd: number }): { readonly hash: Hash; readonly size: number };
 }
@@ -51,8 +52,8 @@ export type StableRead =
   | { readonly kind: "other"; readonly stat: FileStat };
 
 /**
- * The buffer for all reads in this thread. (Each thread loads the module, and so has its own buffer.) The buffer grows
- * as far as files of at most `SMALL_BYTES` need.
+ * The buffer for all reads in this thread. Each thread loads this module, and so has a buffer of its own. The buffer
+ * grows with the size of the small files that are read.
  */
 let buffer = Buffer.allocUnsafe(256 * 1024);
 

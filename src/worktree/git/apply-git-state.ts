@@ -40,8 +40,8 @@ export interface GitTarget {
   readonly reader: GitStateReader;
   readonly run: RunGit;
   /**
-   * Returns true if the path still leads to the git folder that was found. It is checked so that nothing is written
-   * elsewhere.
+   * Returns true if the path still leads to the git folder that was found. Checked before writes, so that nothing is
+   * written elsewhere.
    */
   readonly isStill: () => boolean;
   /** The id of the change. The locks and the names of temporary files contain this id. */
@@ -50,7 +50,7 @@ export interface GitTarget {
   readonly now: number;
 }
 
-/** The reason to refuse a change if its git folder is not the one that was found any more. */
+/** The reason to refuse a change whose git folder was found, but is no longer in its place. */
 export const MOVED = "its git folder was moved or replaced meanwhile";
 
 const ZEROS = "0".repeat(40);
@@ -125,7 +125,8 @@ async function refusalOf(
 }
 
 /**
- * Returns a sentence that names the values which an interrupted undo has already set; an empty text if there are none.
+ * Returns a sentence with the names of the values that an interrupted undo has already set; an empty text if there are
+ * none.
  */
 async function madeAlready({ reader }: GitTarget, { items }: GitChange): Promise<string> {
   const made: string[] = [];

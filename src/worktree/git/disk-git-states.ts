@@ -367,8 +367,8 @@ function indexedObjects(index: Buffer, hashBytes: 20 | 32): string[] {
 const MOST_HASHES = 10_000;
 
 /**
- * Returns the hashes in a file. In a reflog, these are the second hash of each line. In another file, these are the
- * lines that consist of a hash.
+ * Returns the hashes in a file. In a reflog, each line gives its second hash. In any other file, each line that
+ * consists of a hash gives this hash.
  */
 function hashesIn(content: Buffer, isLog: boolean): string[] {
   const pattern = isLog ? /^[0-9a-f]{40,64} ([0-9a-f]{40,64}) /gm : /^([0-9a-f]{40,64})$/gm;

@@ -15,7 +15,10 @@ export interface RepositoryPlace {
   readonly found: GitRepository | string;
 }
 
-/** Returns the identity of the folders of a repository. If it is another one later, a folder was replaced. */
+/**
+ * Returns the identity of the folders of a repository. If the identity is different later, one of the folders was
+ * replaced.
+ */
 export function identityOf(files: GitFiles, { gitDir, commonDir }: GitRepository): string {
   const stats = [gitDir, commonDir].map((folder) => files.peek(folder));
   return stats.map((stat) => `${stat?.kind} ${stat?.dev} ${stat?.ino}`).join("\n");

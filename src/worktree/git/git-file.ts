@@ -44,8 +44,8 @@ export function isOfGitFile(names: readonly string[]): boolean {
 }
 
 /**
- * Returns the present value of the `.git` file. If the path has something else, such as the git folder itself, the
- * value is one that no `.git` file has.
+ * Returns the present value of the `.git` file. If something else is at the path, such as the git folder itself,
+ * returns a value that no `.git` file has.
  */
 export function gitFileValue(fs: ConfinedFs, path: WorkspacePath): ReadonlyMap<string, string> {
   const bytes = readGitFile(fs, path);

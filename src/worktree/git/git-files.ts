@@ -117,7 +117,7 @@ export class GitFiles {
 
   /**
    * Runs a function that looks at many repositories. Until `work` returns, each path is looked at only once. This saves
-   * much, because all repositories share the user's settings.
+   * work, because all repositories share the user's settings.
    */
   atOnce<T>(work: () => T): T {
     this.#found = { stats: new Map(), real: new Map() };

@@ -25,8 +25,8 @@ export function gitPath(name: string): WorkspacePath {
 }
 
 /**
- * Returns the shortest path at the beginning of a name that is a link; `undefined` if there is none. Git would follow
- * such a link.
+ * Returns the shortest leading part of a name that is a link, such as `refs/heads` of `refs/heads/a`; `undefined` if no
+ * part is a link. Git would follow such a link.
  */
 export function linkOnTheWay(fs: ConfinedFs, name: string): string | undefined {
   const parts = name.split("/");
@@ -56,7 +56,10 @@ interface ReadFile {
   readonly stat: FileStat;
 }
 
-/** Reads a regular file; `undefined` if nothing is there. Throws `UnreadableGit` for a file that is too large. */
+/**
+ * Reads a regular file; returns `undefined` if nothing has this name. Throws `UnreadableGit` if the file has more than
+ * `most` bytes, or is no regular file.
+ */
 export function readBytes(fs: ConfinedFs, name: string, most: number): ReadFile | undefined {
   using file = openOrNone(fs, name);
   if (file === undefined) return undefined;

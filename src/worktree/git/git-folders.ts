@@ -57,7 +57,7 @@ interface GitsOwnParts {
   readonly folders: GitFolders;
   /**
    * True if the folder is recorded. A recorded folder is never treated as a git folder. Otherwise, a `.git` file that
-   * leads to an ordinary folder would keep that folder out of the record.
+   * leads to an ordinary folder would keep that folder out of the history.
    */
   readonly isRecorded: (path: WorkspacePath) => boolean;
 }

@@ -85,8 +85,8 @@ export class RepositoryFinder {
     const kind = stat.kind === "symlink" ? this.#files.stat(real)?.kind : stat.kind;
     const gitDir = kind === "file" ? this.#linked(real, top) : real;
     const commonDir = gitDir === undefined ? undefined : this.#commonDir(gitDir);
-    // As in git, the search continues after a `.git` folder that is no repository. It ends at a `.git` file that leads
-    // to no repository.
+    // As in git, the search passes over a `.git` folder that is no repository, but ends at a `.git` file that leads to
+    // no repository.
     if (gitDir === undefined || commonDir === undefined) {
       return kind === "file" ? { problem: { source, detail: "it leads to no git repository" } } : undefined;
     }

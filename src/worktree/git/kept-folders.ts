@@ -288,8 +288,8 @@ interface UnreadFile {
 
 /**
  * Walks through a git folder. Does not read or list again a file or folder whose stat is the same as the last time, so
- * that an unchanged one costs a single stat. Stops at the first problem. Reads files only at the end, so that nothing
- * of a folder with a problem is kept.
+ * that an unchanged file or folder costs a single stat. Stops at the first problem. Reads files only at the end, so
+ * that nothing of a folder with a problem is kept.
  */
 class FolderWalk {
   readonly items: GitFolderItem[] = [];
@@ -314,8 +314,8 @@ class FolderWalk {
     if (stat?.kind === "dir") this.#within(ROOT, stat);
     if (!this.objects.includes("objects")) this.#miss("its objects lie in another folder");
     for (const one of this.#unread) if (this.problem === undefined) await this.#read(one);
-    // The items are sorted, because known files are added before files that are read. Equal git folders must give equal
-    // items.
+    // The items are sorted, so that equal git folders give equal items. (Known files are added before the files that
+    // are read.)
     this.items.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
@@ -354,8 +354,8 @@ class FolderWalk {
 
   /**
    * True for the files that can be made anew from the recorded state of git. If the refs are in tables, the tables are
-   * kept as files. HEAD and `refs` are then kept as files, too: they hold no refs, and only keep older versions of git
-   * away.
+   * kept as files. In that case, HEAD and `refs` are kept as files, too: they hold no refs, and only keep older
+   * versions of git away.
    */
   #isLeftOut(path: WorkspacePath): boolean {
     const isOfRefs = path === "HEAD" || path === "refs";

@@ -29,8 +29,8 @@ export interface FoundFolder {
  * True if a git folder is gone or was replaced, has lost all of its objects, or has lost all of its packs. The recorded
  * state of such a git folder cannot be restored from what is left in the folder.
  *
- * Another inode of the folder `objects` alone does not show that it was replaced, because a new mount of a file system
- * may give other inodes. At least one of the sampled objects must be gone, too.
+ * If only the inode of the folder `objects` is different, the git folder does not count as replaced, because a file
+ * system may give other inodes after a new mount. At least one object of the sample must be gone, too.
  */
 export function isLost(found: FoundFolder): boolean {
   const { disk, gitDir, folder } = found;
@@ -47,7 +47,7 @@ export function isLost(found: FoundFolder): boolean {
 
 /**
  * Returns whether the git folder had packs and loose objects when it was kept. The sample is more reliable than the
- * kept links, because these may be those of an earlier repository at the same path.
+ * kept links, because the links may come from an earlier repository at the same path.
  */
 function hadObjects({ disk, folder: { sample }, kept }: FoundFolder): {
   readonly packs: boolean;

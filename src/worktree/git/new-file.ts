@@ -17,7 +17,7 @@ export function writeNewFile(fs: ConfinedFs, path: WorkspacePath, mode: number, 
   }
 }
 
-/** Removes a file, if it is there. */
+/** Removes a file if it exists. */
 export function dropFile(fs: ConfinedFs, path: WorkspacePath): void {
   try {
     fs.unlink(path);

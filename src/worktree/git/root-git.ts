@@ -69,8 +69,8 @@ export class RootGit {
   }
 
   /**
-   * Must be called if a rule has changed, because the cached `tracked` may be wrong after a change. From then on, the
-   * indexes are read instead.
+   * Must be called if a rule has changed, because the cached `tracked` may be wrong after a change. After this call,
+   * the indexes are read instead of the cached `tracked`.
    */
   noteChangedRules(): void {
     this.#rulesChanged = true;
@@ -81,7 +81,7 @@ export class RootGit {
   }
 
   /**
-   * Looks for a repository that begins in a folder, only to learn its git folders. Used for roots to which ignore files
+   * Looks for a repository that begins in a folder, only to find its git folders. Used for roots to which ignore files
    * do not apply.
    */
   meet(folder: WorkspacePath): void {

@@ -88,7 +88,10 @@ export class MemoryFiles {
     return this.#nodes.get(path);
   }
 
-  /** Returns the content of a file or the target of a link. Empty for a folder; `undefined` if nothing is there. */
+  /**
+   * Returns the content of a file or the target of a link. Returns an empty buffer for a folder, and `undefined` if the
+   * path does not exist.
+   */
   read(path: WorkspacePath): Buffer | undefined {
     return this.#nodes.get(path)?.content;
   }

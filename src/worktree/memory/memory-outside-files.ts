@@ -16,7 +16,7 @@ import {
 } from "../outside-files.ts";
 
 export interface MemoryOutsideOptions {
-  /** Everything beneath `/`, by paths without the leading slash. */
+  /** All files of the simulated machine, by paths from `/` without the leading slash. */
   readonly files: MemoryFiles;
   readonly home?: string | undefined;
   /** Chronicle's own folders, absolute. */

@@ -143,7 +143,7 @@ export class MemoryWorktree implements Worktree {
     this.#kept.seq = undefined;
   }
 
-  /** Returns nothing, because no process can open a file in memory. */
+  /** Returns an empty list, because no process can open a file in memory. */
   databases(): readonly LiveDatabase[] {
     return [];
   }

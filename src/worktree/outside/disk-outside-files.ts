@@ -182,8 +182,8 @@ class Walk implements OutsideLook {
     for (let one = pending.pop(); one !== undefined; one = pending.pop()) {
       const { path, dev } = one;
       if (this.found.length >= this.#given.limits.maxEntries) {
-        // There can be very many unread paths, anywhere beneath the top, so the omission of the top stands for all of
-        // them.
+        // Very many paths may still be unread, anywhere beneath the top. They are not listed: one omission, of the top,
+        // stands for all of them.
         this.#omit(top, "over-limit", `more than ${this.#given.limits.maxEntries} paths`);
         return;
       }
@@ -283,7 +283,7 @@ class Walk implements OutsideLook {
 
   async #file(fs: ConfinedFs, path: WorkspacePath): Promise<FileStat | undefined> {
     using file = fs.openRead(path);
-    // The folders are released, because other tasks may rename them while the content is stored.
+    // The open folders are closed, because other tasks may rename these folders while the content is stored.
     fs.release();
     for (let attempt = 0; ; attempt += 1) {
       const before = fs.fstat(file);

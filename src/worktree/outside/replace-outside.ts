@@ -235,8 +235,8 @@ function placeFolder(fs: ConfinedFs, { path, before, after }: OutsideChange): st
 }
 
 /**
- * Makes the new entry under its staging name. A file is durable afterwards, and a link only once its folder is synced.
- * Returns the reason if the entry cannot be staged.
+ * Makes the new entry under its staging name. After that, a file is durable; a link is durable only once its folder is
+ * synced. Returns the reason if the entry cannot be staged.
  */
 async function stage(
   disk: Disk,

@@ -113,7 +113,10 @@ export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | un
 /** Errnos of opening a path that was removed or replaced after its stat was read. */
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
-/** True if the path is a folder. False if this user may not read the stat. The rules then judge the path as a file. */
+/**
+ * True if the path is a folder. False if this user may not read the stat; in that case, the rules judge the path as a
+ * file.
+ */
 function isFolder(fs: ConfinedFs, inner: WorkspacePath): boolean {
   try {
     return fs.lstat(inner)?.kind === "dir";

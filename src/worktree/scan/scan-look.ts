@@ -276,7 +276,7 @@ export class ScanLook {
     try {
       return this.#p.fs.peek(path) !== undefined;
     } catch (error) {
-      // The folder allows no access. The walk will report its contents as unreadable.
+      // If the folder allows no access, the walk will report its contents as unreadable.
       if (errnoOf(error) === undefined) throw error;
       return false;
     }

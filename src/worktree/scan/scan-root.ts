@@ -75,8 +75,8 @@ export class RootScan {
   }
 
   /**
-   * Looks at one name in a folder. If a folder to be walked has the name, queues that folder and returns it. `named`:
-   * true to take the name and everything in it, except git's own state, whatever the rules say.
+   * Looks at one name in a folder. If the name is that of a folder to be walked, queues that folder and returns it.
+   * `named`: true to take the name and everything in it, except git's own state, whatever the rules say.
    */
   lookFor(above: FolderWork, name: string, named = false): FolderWork | undefined {
     const { look } = this;
