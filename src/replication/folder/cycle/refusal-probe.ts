@@ -5,9 +5,9 @@ import type { FolderJournal } from "./folder-journal.ts";
 export interface RefusalProbeOptions {
   readonly journal: Pick<FolderJournal, "refused" | "retry" | "isUndecided">;
   readonly timers: Timers;
-  /** True if entries can be sent now. */
+  /** True if journal entries can be sent to the origin now. */
   readonly mayAsk: () => boolean;
-  /** Starts a step of the sync. */
+  /** Starts the next step of the sync (one comparison of the folder with its origin). */
   readonly wake: () => void;
 }
 
@@ -29,7 +29,11 @@ export class RefusalProbe implements Disposable {
     this.#options = options;
   }
 
-  /** Called when the origin has answered an entry. */
+  /**
+   * Called when the origin has accepted or refused journal entries. While the proposed path is undecided, changes
+   * nothing. Once the origin has accepted that path, sends all other paths that were refused as `read-only`. Otherwise,
+   * schedules the next proposal.
+   */
   look(): void {
     const { journal, wake } = this.#options;
     const isRefused = this.#asked !== undefined && journal.refused.has(this.#asked);
@@ -46,7 +50,7 @@ export class RefusalProbe implements Disposable {
     this.#timer = this.#options.timers.after(wait, () => this.#ask());
   }
 
-  /** Stops until the next call of `look`. */
+  /** Cancels the next proposal. The next call of `look` schedules another proposal, after the shortest wait. */
   [Symbol.dispose](): void {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;

@@ -17,15 +17,16 @@ export interface Resolution {
   /** The file's content for `merge`. Default: the merge of both sides, if they merge. */
   readonly content?: Uint8Array;
   /**
-   * The hashes of the two sides that the person saw when deciding (see `SyncResolution`). Default: the present sides.
+   * The hashes that the person saw when deciding: `current_hash` of the folder's file, `undo_hash` of the origin's file
+   * (see `SyncResolution`). An empty text means that the side had no content. Default: the present hashes.
    */
   readonly from?: { readonly current_hash: string; readonly undo_hash: string };
 }
 
-/** A conflict, with the present states of its path and of the paths beneath it. */
+/** A conflict, and the present states of the conflict's path and of all paths beneath that path. */
 export interface Disputed {
   readonly conflict: IdentifiedConflict;
-  /** All open conflicts. The conflicts of paths beneath the conflict's path are settled together with it. */
+  /** All open conflicts. The conflicts of paths beneath the conflict's path are settled together with this conflict. */
   readonly open: readonly IdentifiedConflict[];
   readonly paths: readonly CyclePath[];
 }
@@ -38,6 +39,9 @@ export interface ResolvingStep {
   readonly decision: string;
 }
 
+/**
+ * Maps a person's choice to the end of the conflict's record: `current` keeps the folder's side, `undo` the origin's.
+ */
 const ENDS: Readonly<Record<Resolution["keep"], Exclude<ConflictEnd, "withdrawn">>> = {
   local: "current",
   upstream: "undo",
@@ -45,8 +49,8 @@ const ENDS: Readonly<Record<Resolution["keep"], Exclude<ConflictEnd, "withdrawn"
 };
 
 /**
- * Returns the step that settles the conflict as the person has decided. Throws `REFUSED` if the person wants a merge
- * and the sides do not merge. Also throws `REFUSED` if the sides are not those that the person saw.
+ * Returns the step that settles the conflict as the person has decided. Throws `REFUSED` if a side has changed since
+ * the person saw it, or if the person wants a merge and the sides do not merge.
  */
 export async function resolveSyncConflict(
   blobs: BlobStore,
@@ -66,7 +70,7 @@ export async function resolveSyncConflict(
   const content = resolution.content ?? (await merged(blobs, at));
   const [hash = sha256(content)] = await keepContents(blobs, [content]);
   const after = fileWith(at, { hash, size: content.length });
-  // A content that equals the folder's must still be sent to the origin.
+  // If the merged file equals the folder's file, the folder needs no change. The file must still be sent to the origin.
   if (sameEntry(after, at.local)) return { ...settled, proposals: [path] };
   return { ...settled, changes: [{ path, before: at.local, after, cause: "merge", base: at.base }], contents: [hash] };
 }
@@ -96,8 +100,8 @@ function proposed(paths: readonly CyclePath[]): WorkspacePath[] {
 }
 
 /**
- * Returns the change that applies the origin's state, or none if both sides are equal. The change includes the common
- * base, because a conflict is recorded with this base if the path cannot be written.
+ * Returns a list with the change that applies the origin's state to the folder. The list is empty if both sides are
+ * equal. The change includes the common base: if the path cannot be written, a conflict with this base is recorded.
  */
 function taken({ path, base, local, remote, upstream }: CyclePath): UpstreamChange[] {
   const after = settable(remote);
@@ -127,7 +131,10 @@ function unmergeable(path: WorkspacePath): ChronicleError {
   );
 }
 
-/** Returns the entry of the merged file. Its permissions are those of the local file, or else of the origin's file. */
+/**
+ * Returns the entry of the merged file. The permissions are those of the local file. If there is no local file, they
+ * are those of the origin's file.
+ */
 function fileWith({ path, local, remote }: CyclePath, { hash, size }: Pick<Entry, "size"> & { hash: Hash }): Entry {
   const file = [local, remote].find((entry) => entry?.kind === "file");
   const mode = (file?.mode ?? 0o644) & 0o777;
@@ -152,7 +159,7 @@ export function noConflict(path: WorkspacePath): ChronicleError {
   });
 }
 
-/** Returns the error `REFUSED` for a resolution that cannot be written. */
+/** Returns the error `REFUSED` for a resolution whose result cannot be written into the folder. */
 export function inTheWay(blocked: readonly BlockedPath[]): ChronicleError {
   const told = blocked.map(({ path, detail }) => `${displayPath(path)}: ${detail}`);
   return new ChronicleError("REFUSED", `it cannot be written: ${told.slice(0, 3).join("; ")}`, {
@@ -161,8 +168,8 @@ export function inTheWay(blocked: readonly BlockedPath[]): ChronicleError {
 }
 
 /**
- * Returns the error `REFUSED` for a one-way mode. Only the origin's side can settle the conflict, because nothing is
- * written back in this mode.
+ * Returns the error `REFUSED` for a resolution that keeps the local side or a merge in a one-way mode. In such a mode,
+ * nothing is written back to the origin, so that only the origin's side can settle a conflict.
  */
 export function oneWay(path: WorkspacePath): ChronicleError {
   return new ChronicleError("REFUSED", `${JSON.stringify(displayPath(path))} is not written back in this mode`, {

@@ -15,16 +15,19 @@ export interface Restoring {
    * demands a restore.
    */
   readonly sides: ReadonlySet<Side>;
-  /** True to leave out contents that the origin has erased, because the origin would not accept them. */
+  /**
+   * True if entries whose contents the origin has erased are not restored. The origin would not accept these contents.
+   */
   readonly leavesErased: boolean;
-  /** True if the path's deletion is intended, because a person has settled its conflict. */
+  /** True if the path's deletion is intended, because a person has settled the path's conflict. */
   readonly isMeant: (path: WorkspacePath) => boolean;
 }
 
 /**
- * Restores the entries that a person wants back after a large deletion. These are the entries that the other side still
- * has, and the entries that were deleted on both sides just before the halt. If the origin's event about a deletion has
- * not arrived yet, the path is restored once that event has arrived.
+ * Restores the entries that a person wants back after a large deletion has halted the sync (stopped it until a person
+ * decides). An entry that was deleted on one side only is restored from the other side. An entry that was deleted on
+ * both sides just before the halt is restored from the history. If the folder's deletion of an entry was already sent,
+ * the entry is restored once the origin's event about the deletion has arrived.
  */
 export class RestoredPaths {
   readonly #mirror: Pick<Mirror, "record" | "erasures">;
@@ -36,16 +39,17 @@ export class RestoredPaths {
     this.#sandboxId = sandboxId;
   }
 
-  /** The paths that the next step must compare even if nothing has changed. */
+  /** The paths that the next step (one reconciliation of both sides) must compare, even if nothing has changed. */
   get paths(): Iterable<WorkspacePath> {
     return this.#gone.keys();
   }
 
-  /** `gone` holds the entries that were deleted just before the halt. They replace the entries of earlier calls. */
+  /** Sets the entries that were deleted just before the halt. They replace the entries of earlier calls. */
   want(gone: ReadonlyMap<WorkspacePath, Gone>): void {
     this.#gone = new Map(gone);
   }
 
+  /** Returns the decisions, changed so that they restore the wanted entries. */
   async decide({ paths, decisions, sides, leavesErased, isMeant }: Restoring): Promise<readonly SettledDecision[]> {
     if (sides.size === 0 && this.#gone.size === 0) return decisions;
     const erased = leavesErased ? await this.#erased() : new Set<Hash>();
@@ -70,8 +74,8 @@ export class RestoredPaths {
   }
 
   /**
-   * Called after a step has decided about these paths. Forgets the paths, except those whose deletion is still on its
-   * way from the origin.
+   * Called after a step has decided about these paths. Forgets them, except paths that were deleted in the folder and
+   * still exist in the part of the origin's history that has arrived.
    */
   done(paths: readonly CyclePath[]): void {
     if (this.#gone.size === 0) return;

@@ -4,7 +4,10 @@ import type { Timers } from "../../../util/timers.ts";
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 3_600_000;
 
-/** Schedules retries of paths that could not be written, after longer and longer waits. */
+/**
+ * Schedules retries of changes that could not be written into the folder. Each failure at a path doubles the path's
+ * next wait, up to an hour.
+ */
 export class Retries implements Disposable {
   readonly #timers: Timers;
   readonly #onDue: () => void;
@@ -32,7 +35,7 @@ export class Retries implements Disposable {
     this.#waiting.set(path, timer);
   }
 
-  /** Called when the path's change was carried out. */
+  /** Called when the path's change was carried out. The path's next failure is followed by the shortest wait. */
   forget(path: WorkspacePath): void {
     this.#waiting.get(path)?.[Symbol.dispose]();
     this.#waiting.delete(path);
@@ -40,8 +43,8 @@ export class Retries implements Disposable {
   }
 
   /**
-   * Called after a change at these paths, such as a new permission. Waiting paths at or beneath them can be retried
-   * now.
+   * Called after a change at these paths, such as a new permission. Every waiting path that is among them, or beneath
+   * one of them, can be retried now.
    */
   changed(paths: ReadonlySet<WorkspacePath>): void {
     for (const [path, timer] of this.#waiting) {

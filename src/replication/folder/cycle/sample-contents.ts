@@ -8,7 +8,7 @@ export interface SampleGround {
   readonly context: Pick<Context, "worktree">;
   readonly mirror: Pick<FileHistory, "entriesAt">;
   readonly rules: ReplicatedPaths;
-  /** The origin's event up to which the folder was reconciled. */
+  /** The seq of the origin's event up to which the folder was reconciled. */
   readonly applied: number;
 }
 
@@ -29,8 +29,9 @@ const CHOSEN_FROM = 64;
 const MOST_BYTES = 64 * 1024 ** 2;
 
 /**
- * Chooses files from the whole folder, and compares the shortest ones with the state on which both sides last agreed.
- * Later states are not used, because another folder may already have been in the place of the known one.
+ * Samples the folder's files, to find out whether the folder is the one that the sync knows. Chooses files from the
+ * whole folder, and compares the shortest of them with the state on which both sides last agreed. Later states are not
+ * used, because they may be those of another folder in the place of the known folder.
  */
 export async function sampleContents(ground: SampleGround): Promise<Sample> {
   const { worktree } = ground.context;
@@ -50,9 +51,10 @@ export async function sampleContents(ground: SampleGround): Promise<Sample> {
 }
 
 /**
- * True if a folder on another device, with the same inode number, is the known folder. `isBorn` is true if both birth
- * times are known and equal to the nanosecond. One unchanged file is then enough, and none is needed if no file was
- * sampled. Without equal birth times, at least half of the sampled files must be unchanged, and at least one.
+ * True if the sample shows that a folder with the same inode number on another device is the folder that the sync
+ * knows. `isBorn` is true if the birth times of both are known and equal, to the nanosecond. If `isBorn` is true, one
+ * unchanged file is enough, and so is an empty sample. Otherwise, at least half of the sampled files must be unchanged,
+ * and at least one.
  */
 export function isRecognised({ looked, same }: Sample, isBorn: boolean): boolean {
   if (isBorn) return same > 0 || looked === 0;

@@ -5,7 +5,9 @@ import { withBreaths } from "../../../util/yield-to-event-loop.ts";
 import type { FileHistory } from "./read-cycle.ts";
 import { settable } from "../ground/decide-cycle.ts";
 
-/** Returns the paths whose entries differ between two histories, each as of its own seq, in path order. */
+/**
+ * Returns, in path order, the paths whose entries differ between two histories. Each history is read as of its own seq.
+ */
 export async function differingPaths(
   [a, atA]: readonly [FileHistory, number],
   [b, atB]: readonly [FileHistory, number],
@@ -25,7 +27,7 @@ export async function differingPaths(
   return found;
 }
 
-/** Compares the paths of two rows. A history without further rows sorts last. */
+/** Compares the paths of two rows. `undefined` stands for a history without further rows, and sorts last. */
 function orderOf(a: IterationRow | undefined, b: IterationRow | undefined): number {
   if (a === undefined) return 1;
   return b === undefined ? -1 : comparePaths(a.path, b.path);
@@ -36,14 +38,17 @@ async function* rowsOf(batches: AsyncIterable<readonly IterationRow[]>): AsyncGe
   return undefined;
 }
 
-/** The paths that a step has written into a folder. Such a path needs no comparison until it changes again. */
+/**
+ * The paths that a step (one reconciliation of a folder with its origin) has written into the folder. Such a path needs
+ * no comparison until it changes again.
+ */
 export interface JustDone {
   readonly paths: ReadonlySet<WorkspacePath>;
-  /** The event of the folder's own log up to which the step was recorded. */
+  /** The seq of the last event of the folder's own log that the step has recorded. */
   readonly upTo: number;
 }
 
-/** Returns the paths that the step `done` has not written, or that have changed since that step. */
+/** Returns those of the given paths that the step `done` has not written, or that have changed since that step. */
 export async function withoutOwn(
   own: FileHistory,
   paths: readonly WorkspacePath[],

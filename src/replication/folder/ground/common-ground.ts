@@ -13,7 +13,7 @@ import type { Stood, StoodOn } from "./stood-on.ts";
 export interface BothHistories {
   readonly mirror: Pick<IndexStore, "iterationsAt">;
   readonly own: Pick<IndexStore, "iterations" | "protectedPaths">;
-  /** Finds the origin's states on which the folder's states are based. Default: these are unknown. */
+  /** Finds the states of the origin on which the folder's states are based. Omitted if these states are unknown. */
   readonly stoodOn?: Pick<StoodOn, "at" | "leftOut" | "broughtBy"> | undefined;
   /** True if this replica wrote the state that the origin recorded with this event. */
   readonly isOwn: (seq: number) => Promise<boolean>;
@@ -21,12 +21,12 @@ export interface BothHistories {
 }
 
 interface CycleHistories extends BothHistories {
-  /** The open conflicts. Their paths have bases of their own. */
+  /** The open conflicts. The bases of their paths are not corrected, because each conflict's record holds a base. */
   readonly conflicts: readonly IdentifiedConflict[];
   readonly local: number;
 }
 
-/** The base of a path that both sides never had in common. */
+/** The base of a path if no state of the path was ever on both sides. */
 export const NEVER: SyncBase = { entry: undefined, seq: 0 };
 
 /** The maximum number of the origin's last changes of a path that are searched. */
@@ -39,8 +39,8 @@ const MOST_LOOKED_BACK = 50;
  * - any path while a filter withheld it;
  * - paths that the folder's disk could not hold.
  *
- * The base of such a path may be a state of the origin that was never reconciled with the folder's state. A state that
- * the folder has had, too, replaces this base.
+ * The base of such a path may be a state of the origin that the folder never had. Such a base is replaced by the last
+ * state of the origin that the folder has had, too.
  */
 export async function onCommonGround(paths: readonly CyclePath[], sides: CycleHistories): Promise<CyclePath[]> {
   const disputed = new Set(sides.conflicts.map(({ record }) => record.path));
@@ -65,16 +65,16 @@ async function commonOf(one: CyclePath, sides: CycleHistories & Pick<Apart, "kep
   const { path, base, local, remote } = one;
   const isFolder = [base.entry, local, remote].some((entry) => entry?.kind === "dir");
   const wasWithheld = sides.rules.wasWithheld(path, isFolder);
-  // A deletion in the folder while the origin's file was withheld is not a deletion of the origin's file.
+  // If the folder has deleted its file while the path was withheld, this is no deletion of the origin's file.
   if (wasWithheld && local === undefined) return NEVER;
   const isDoubtful = wasWithheld || (await mayLieApart(path, [base.entry, local, remote], sides));
   return isDoubtful ? await lastCommon(path, base, { ...sides, upTo: sides.local }) : base;
 }
 
 /**
- * A change in the folder claims to have seen a certain state of the origin. True if the folder has had that state, or
- * if there is no reason to doubt the claim. If false, the change is not an edit of that state, and stays in the folder
- * until a step has compared both sides.
+ * True if the folder has had the state of the origin's event `seen`, on which a change in the folder claims to be
+ * based, or if there is no reason to doubt the claim. If false, the change stays in the folder until a step (one
+ * reconciliation) has compared both sides.
  */
 export async function hasHadSeen(
   { path, entry, seen, localSeq }: Pick<WriteBackEntry, "path" | "entry" | "seen" | "localSeq">,
@@ -102,7 +102,7 @@ async function mayLieApart(
   if (!rules.isShared(path, false)) return false;
   if (rules.isSecret(path) || isEditorName(path)) return true;
   if (states.some((entry) => entry !== undefined && (entry.class === "protected" || mayNotBeHeld(entry)))) return true;
-  // While the path was a secret in the folder, it was not compared with the origin's states.
+  // While the path was a secret in the folder, its states there were not compared with the origin's.
   return (await keptHere()).has(path);
 }
 
@@ -111,7 +111,7 @@ interface AsOf extends BothHistories {
 }
 
 /**
- * Returns the last state of the origin, up to the base, that the folder has had, too:
+ * Returns the last state of the origin that the folder has had, too, and that is not later than the base:
  * - the state in which both sides were last reconciled, or a later state that both have had;
  * - if no reconciliation is known, the last state that the folder had at any time;
  * - if no such state is found, `NEVER`.
@@ -133,12 +133,12 @@ async function lastCommon(path: WorkspacePath, base: SyncBase, sides: AsOf): Pro
   return earlier ?? NEVER;
 }
 
-/** Stands for "no event". Its seq is lower than that of any event. */
+/** The value that stands for "no event". Its `seq` is lower than that of any event. */
 const NOWHERE: Stood = { ownSeq: 0, seq: -1 };
 
 /**
- * Reads the folder's iterations of a path. A step may have left out the origin's state, because the folder could not
- * hold it. In that case, reads only the iterations after the last such step.
+ * Reads the folder's iterations of a path. A step may have removed the path because the folder could not hold the
+ * origin's state (see `StoodOn.leftOut`). In that case, reads only the iterations after the last such step.
  */
 async function readSince(path: WorkspacePath, { own, stoodOn, upTo }: AsOf) {
   const all = (await own.iterations(path)).filter(({ seq }) => seq <= upTo);

@@ -10,13 +10,13 @@ import {
 } from "../../../core/tree/reconcile.ts";
 import type { SyncBase } from "../../../core/tree/upstream-change.ts";
 
-/** One path in a folder and its origin, and the state that both last agreed on. */
+/** The states of one path in a folder and at its origin, and the base: the state on which both sides last agreed. */
 export interface CyclePath {
   readonly path: WorkspacePath;
   readonly base: SyncBase;
   /**
-   * The seq at the origin up to which an earlier step has searched the events of the path for a base. Only later events
-   * are searched.
+   * The seq of the last event of the origin that was searched for a base of the path by an earlier step
+   * (reconciliation). Only later events are searched.
    */
   readonly judgedTo?: number;
   readonly local: Entry | undefined;
@@ -36,9 +36,9 @@ export interface SettledDecision extends PathDecision {
 }
 
 /**
- * Decides about each path with `reconcileTrees`. In every mode, the origin is the preferred side, which `ReconcileMode`
- * calls alpha. `paths` must include the folders above each path. It must also include everything beneath a path that is
- * a folder in some of its three states, but not in all.
+ * Decides about each path with `reconcileTrees`. In every mode, the origin is the preferred side (alpha, see
+ * `ReconcileMode`). `paths` must include the folders above each path. If a path is a folder in some of its three
+ * states, but not in all, `paths` must also include everything beneath that path.
  */
 export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): PathDecision[] {
   const present = (of: (path: CyclePath) => Entry | undefined): Entry[] => paths.flatMap((path) => of(path) ?? []);
@@ -51,8 +51,8 @@ export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): P
 }
 
 /**
- * True if the parent folder of each entry exists on the entry's side. A parent can be missing while only a part of the
- * origin's commit has arrived, because a folder's deletion arrives just before the deletions of its contents.
+ * True if the parent folder of each entry exists on the entry's side. A parent can be missing while only the first
+ * events of a deletion have arrived: the origin's log has the deletion of a folder just before those of its contents.
  */
 export function areWhole(paths: readonly CyclePath[]): boolean {
   const sides = new Map(paths.map((one) => [one.path, one]));
@@ -66,9 +66,8 @@ export function areWhole(paths: readonly CyclePath[]): boolean {
 }
 
 /**
- * The setuid, setgid and sticky bits. They are recorded, but never set on disk. Therefore, no copy gets them from
- * another copy. Comparisons ignore them. For example, bits that a folder has inherited on disk are not sent to the
- * origin.
+ * The setuid, setgid and sticky bits. They are recorded, but never set on disk, and comparisons ignore them. For
+ * example, bits that a folder has inherited on disk are not sent to the origin.
  */
 const NEVER_SET = 0o7000;
 
@@ -84,8 +83,9 @@ export function createdPaths(decisions: readonly SettledDecision[]): WorkspacePa
 }
 
 /**
- * Keeps everything at or beneath the paths `collisions` out of the folder, because their names collide with names in
- * the folder. Each of these paths is a conflict with the reason `collision` until one of the two names changes.
+ * Keeps everything at or beneath the paths `collisions` out of the folder, because the names of these paths collide
+ * with names in the folder. Each path of `collisions` is a conflict. Everything beneath such a path is `held` (both
+ * sides stay as they are).
  */
 export function holdCollisions(
   decisions: readonly SettledDecision[],

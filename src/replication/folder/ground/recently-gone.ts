@@ -19,17 +19,18 @@ export interface Gone {
 }
 
 /**
- * The time before a halt, in ms. A deletion in this time may be the beginning of the large deletion that halted the
- * sync.
+ * The duration, in ms, of the time before a halt that is searched for deletions. A deletion in this time may be the
+ * beginning of the large deletion that halted the sync.
  */
 const BEFORE_MS = 10_000;
+/** The number of events that are read from the index at a time. */
 const WINDOW = 2_000;
 
 /**
- * Returns the entries that were deleted from the folder in the last seconds before the sync with this origin was
- * halted. Leaves out entries that were created again. The first part of a large deletion is carried out before the
- * deletion is recognised as large. Reads the log, because another process may have carried out that part. Leaves out
- * renamed entries, which still exist, and erased entries, which cannot be restored.
+ * Returns the entries that were deleted from the folder in the last seconds before the sync with this origin halted
+ * (stopped until a person decides). The first part of a large deletion is carried out before the deletion is recognised
+ * as large. That part is read from the log, because another process may have carried it out. Three kinds of entries are
+ * left out: those that were created again, renamed ones, which still exist, and erased ones, which cannot be restored.
  */
 export async function recentlyGone(context: Context, origin: string): Promise<ReadonlyMap<WorkspacePath, Gone>> {
   const halted = await context.index.record(replicaRecordId(origin));
@@ -80,7 +81,8 @@ function movedPaths(gone: ReadonlyMap<WorkspacePath, Gone>, came: ReadonlyMap<Wo
 }
 
 async function rowsBefore({ index }: Context, last: EventRow): Promise<EventRow[]> {
-  // If the clock jumped, forward or back, events from before the jump do not count as recent.
+  // Use the absolute difference, so that events from before a jump of the clock, forward or back, do not count as
+  // recent.
   const isRecent = (row: EventRow): boolean =>
     !isInBase(row) && Math.abs(Date.parse(last.ts) - Date.parse(row.ts)) <= BEFORE_MS;
   const found: EventRow[] = [];

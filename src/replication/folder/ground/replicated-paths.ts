@@ -15,7 +15,10 @@ export interface ReplicationRules {
   readonly filterFrom: readonly string[];
   /** The `filterTo` of the folder's last reconciliation. Default: `filterTo`. */
   readonly filteredTo?: readonly string[] | undefined;
-  /** The names of secrets under which the folder was last reconciled. Default: only the names in the built-in table. */
+  /**
+   * The names of secrets that people had added in the folder by its last reconciliation. Default: none, so that only
+   * the names in the built-in table apply. `originNames` are the names that people had added at the origin.
+   */
   readonly ownNames?: readonly string[] | undefined;
   readonly originNames?: readonly string[] | undefined;
   /**
@@ -41,7 +44,7 @@ export class ReplicatedPaths {
   readonly #filter: DirectionalFilter;
   readonly #withProtected: boolean;
   readonly #policy: string | undefined;
-  /** Filters for earlier patterns. The key is the patterns as JSON. */
+  /** Maps earlier patterns, as JSON, to the filter with these patterns. */
   readonly #others = new Map<string, DirectionalFilter>();
   #earlier: DirectionalFilter | undefined;
   #names: SecretNames = { here: TABLE, there: TABLE };
@@ -69,7 +72,7 @@ export class ReplicatedPaths {
 
   /**
    * True if the path was withheld at the last reconciliation, by the filter patterns or the names of secrets of that
-   * time. If it was, neither side knows the other side's changes of the path.
+   * time. Neither side knows the other side's changes of a withheld path.
    */
   wasWithheld(path: WorkspacePath, isFolder: boolean): boolean {
     if (this.#earlier?.passesPath(path, isFolder, "to-replica") === false) return true;
@@ -90,7 +93,7 @@ export class ReplicatedPaths {
     });
   }
 
-  /** Called after a reconciliation under the present filter. */
+  /** Called after a reconciliation under the present filter. From then on, `wasWithheld` ignores the earlier filter. */
   reconciled(): void {
     this.#earlier = undefined;
   }
@@ -101,8 +104,8 @@ export class ReplicatedPaths {
   }
 
   /**
-   * Called after a reconciliation under these added names. More names may have been added since the reconciliation
-   * began.
+   * Called after a reconciliation, with the added names that it used. They can lack names that were added during the
+   * reconciliation.
    */
   reconciledUnder(names: AddedNames): void {
     this.#namedBefore = names;
@@ -119,8 +122,8 @@ export class ReplicatedPaths {
   }
 
   /**
-   * True if a file stays on its side because it is a secret by its name. If secrets are replicated, those whose names
-   * were added only in the folder still stay there. The origin does not know these names, and would show the files to
+   * True if a file stays on its side because it is a secret by its name. Even if secrets are replicated, a file stays
+   * in the folder if its name was added only there. The origin does not know such a name, and would show the file to
    * everybody.
    */
   #staysAsSecret(path: WorkspacePath, { here, there }: SecretNames): boolean {
@@ -150,7 +153,7 @@ export class ReplicatedPaths {
     return this.#staysAsSecret(path, this.#names) || this.keepsApart(sides);
   }
 
-  /** Sets the names of secrets. A name on either side makes a file a secret. Returns false if nothing has changed. */
+  /** Sets the names of secrets. A name on either side makes a file a secret. Returns true if the names have changed. */
   know(here: ProtectedNames, there: ProtectedNames): boolean {
     const isSame = this.#names.here.text === here.text && this.#names.there.text === there.text;
     if (!isSame) this.#names = { here, there };
