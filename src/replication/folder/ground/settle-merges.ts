@@ -8,10 +8,10 @@ import {
 import { withBatch, type BlobStore } from "../../../storage/blob-store.ts";
 import type { SettledDecision } from "./decide-cycle.ts";
 
-/** The maximum size of a content that is merged, in bytes. People do not edit longer contents by hand. */
+/** The maximum size, in bytes, of a content that is merged. People do not edit longer contents by hand. */
 const MOST_BYTES = 8 * 1024 ** 2;
 
-/** `contents` has the hashes of the merged contents. These contents are in the store. */
+/** The decisions after all merges, and the hashes of the merged contents (`contents`), which are in the store. */
 export interface SettledMerges {
   readonly decisions: readonly SettledDecision[];
   readonly contents: readonly Hash[];
@@ -19,7 +19,7 @@ export interface SettledMerges {
 
 /**
  * Carries out pending merges. Replaces a merge by its `otherwise` decision if a content is missing or too long, or if
- * the two sides do not merge.
+ * the contents of the two sides do not merge.
  */
 export async function settleMerges(blobs: BlobStore, decisions: readonly PathDecision[]): Promise<SettledMerges> {
   const settled: SettledDecision[] = [];

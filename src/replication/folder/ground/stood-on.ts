@@ -13,7 +13,7 @@ import type { Mirror } from "../../replica/mirror.ts";
 
 /**
  * An event of the folder's own log (`ownSeq`), and an event of the origin (`seq`). From `ownSeq` on, the folder's state
- * of a path is based on `seq`.
+ * of a path is based on the state that the origin recorded at `seq`.
  */
 export interface Stood {
   readonly ownSeq: number;
@@ -22,7 +22,10 @@ export interface Stood {
 
 /** The maximum number of a path's last changes that are searched. */
 const MOST_LOOKED_BACK = 50;
-/** The maximum distance, in events, from the end of a conflict to the merge that settled the conflict. */
+/**
+ * The maximum distance, in events, between the record of a conflict's settlement and the merge that settled the
+ * conflict.
+ */
 const NEAR = 32;
 
 type JudgedEntry = Pick<WriteBackEntry, "path" | "entry" | "localSeq" | "seen">;
@@ -34,9 +37,9 @@ export interface StoodParts {
 }
 
 /**
- * Finds out from a folder's own log on which of the origin's events the folder's state of a path is based. The evidence
- * is the last proposal, the last state that came from the origin, or the last merge with the origin's state. The step
- * that wrote this evidence knew the origin's state at that time.
+ * Finds the origin's event on which the folder's state of a path is based. The folder's own log shows this event by one
+ * of three things, whichever came last: a proposal, a state that came from the origin, or a merge with the origin's
+ * state. The step (reconciliation) that recorded it knew the origin's state at that time.
  */
 export class StoodOn {
   readonly #parts: StoodParts;
@@ -46,9 +49,9 @@ export class StoodOn {
   }
 
   /**
-   * Returns the event of the origin on which the path is based as of the own event `upTo` (an event of the folder's own
-   * log). Returns `undefined` if no own event up to `upTo` shows this. An own event that exists only in a base of the
-   * log shows nothing. `rows` are the path's own iterations up to `upTo`.
+   * Returns the origin's event on which the folder's state of the path is based, as of the event `upTo` of the folder's
+   * own log. `rows` are the path's iterations in that log, up to `upTo`. Returns `undefined` if no event up to `upTo`
+   * shows the origin's event. An event that exists only in a base of the log shows none.
    */
   async at(path: WorkspacePath, rows: readonly IterationRow[], upTo: number): Promise<Stood | undefined> {
     const met = await this.#met(path, rows);
@@ -57,10 +60,10 @@ export class StoodOn {
   }
 
   /**
-   * A change in the folder has seen a certain state of the origin. True if that state, or an older one, came into the
+   * True if the state of the origin's event `seen`, on which the change is based, or an older state, came into the
    * folder again after the change. If the change were sent, it would undo the state that came. Two kinds of changes are
-   * still sent:
-   * - a change of an older state; the origin keeps it as a version;
+   * not overtaken, and are still sent:
+   * - a change after which a state later than `seen` came; the origin keeps such a change as a version;
    * - a file in place of a folder, even if the folder came back because of a change beneath it at the origin.
    */
   async isOvertaken({ path, entry, localSeq, seen }: JudgedEntry): Promise<boolean> {
@@ -73,9 +76,9 @@ export class StoodOn {
   }
 
   /**
-   * Returns the last step that removed the path because the folder could not hold the origin's state. After such a
-   * step, the path is absent, but nobody has deleted it. No state from before the step is the base of a later state on
-   * either side.
+   * Finds the last step that removed the path because the folder could not hold the origin's state. Returns the step's
+   * event in the folder's own log, and the origin's event with that state. After such a step, the path is absent, but
+   * nobody has deleted it. No state from before the step is the base of a later state on either side.
    */
   async leftOut(path: WorkspacePath, rows: readonly IterationRow[]): Promise<Stood | undefined> {
     for (const { seq: ownSeq, entry } of rows.slice(-MOST_LOOKED_BACK).toReversed()) {
@@ -87,8 +90,8 @@ export class StoodOn {
   }
 
   /**
-   * Returns the origin's event whose state came into the folder with the own event `ownSeq`. Returns `undefined` if the
-   * own event brought no state of the origin, or exists only in a base.
+   * Returns the seq of the origin's event whose state came into the folder with the event `ownSeq` of the folder's own
+   * log. Returns `undefined` if that event brought no state of the origin, or exists only in a base.
    */
   async broughtBy(path: WorkspacePath, ownSeq: number): Promise<number | undefined> {
     return originsOf(await this.#fileOf(path, ownSeq))?.seq;
@@ -105,9 +108,9 @@ export class StoodOn {
   }
 
   /**
-   * True if the origin's event has this state. The state must be compared, because an origin that was put back to an
-   * earlier state reuses the seqs of its lost events. An event that the mirror no longer holds cannot be checked, and
-   * is accepted.
+   * True if the origin's event has recorded the state `entry`. The comparison is needed because an origin that was put
+   * back to an earlier state uses the seqs of its lost events again. If the mirror no longer holds the event, the event
+   * cannot be checked, and is accepted.
    */
   async #isState(path: WorkspacePath, { seq }: UpstreamIteration, entry: Entry | undefined): Promise<boolean> {
     const there = await this.#parts.mirror.iterationAt(path, seq);
@@ -115,8 +118,8 @@ export class StoodOn {
   }
 
   /**
-   * True if the own event is a merge of both sides, either by a step, or by a person who settled a conflict with the
-   * origin. The end of such a conflict is recorded before the merge.
+   * True if the event of the folder's own log is a merge of both sides. A merge is made by a step, or by a person who
+   * settles a conflict with the origin. The settlement of the conflict is recorded before its merge.
    */
   async #isMerge(path: WorkspacePath, { cause, upstream }: FileRecord, ownSeq: number): Promise<boolean> {
     if (cause === "merge") return true;
@@ -147,7 +150,8 @@ export class StoodOn {
   }
 
   /**
-   * Returns the file record of an own event; `undefined` if the event is about another path, or exists only in a base.
+   * Returns the file record of an event of the folder's own log. Returns `undefined` if the event is about another
+   * path, or exists only in a base.
    */
   async #fileOf(path: WorkspacePath, ownSeq: number): Promise<FileRecord | undefined> {
     const { context } = this.#parts;

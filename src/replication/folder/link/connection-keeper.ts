@@ -4,13 +4,15 @@ import type { ReplicaSession } from "../../replica/replica-session.ts";
 import type { Timers } from "../../../util/timers.ts";
 import { isFromPeer } from "../../protocol/wire-errors.ts";
 
-/** The state of a replica's connection to its origin. In the state `refused`, the keeper makes no further attempt. */
+/**
+ * The state of a replica's connection to its origin. In the state `refused`, the keeper does not try to connect again.
+ */
 export type LinkState = "connecting" | "connected" | "offline" | "refused" | "ended";
 
 export interface KeeperOptions {
   /**
-   * Opens a channel. Rejects if no channel can be opened, or once the signal aborts. The signal aborts when the keeper
-   * is stopped.
+   * Opens a channel. The signal aborts when the keeper is stopped. Rejects if no channel can be opened, or once the
+   * signal aborts.
    */
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
   /** Begins a session. Must call `welcome` once the origin has admitted this replica. */
@@ -18,33 +20,37 @@ export interface KeeperOptions {
   readonly timers: Timers;
   /** Returns a random number from 0 to 1. */
   readonly random: () => number;
-  /** True if another attempt would fail with the same error. The codes in `FINAL` need not be recognised here. */
+  /**
+   * True if another attempt would fail with the same error. Called only for errors that `isRefusal` does not recognise.
+   */
   readonly isFinal: (error: ChronicleError) => boolean;
   readonly onChange: (state: LinkState, error: ChronicleError | undefined) => void;
 }
 
 /**
- * The stage at which an attempt ended, and the error that ended the attempt (`undefined` for a normal end).
- * `connecting`: no channel was opened. `asking`: a channel was opened, but the origin had not admitted this replica.
- * `welcome`: the origin had admitted this replica.
+ * The stage at which an attempt to connect ended, and the error that ended the attempt (`undefined` for a normal end):
+ * - `connecting`: no channel was opened.
+ * - `asking`: a channel was opened, but the origin had not admitted this replica.
+ * - `welcome`: the origin had admitted this replica.
  */
 interface Attempt {
   readonly stage: "connecting" | "asking" | "welcome";
   readonly error: ChronicleError | undefined;
 }
 
+/** The shortest wait between two attempts, in ms. */
 const FIRST_WAIT_MS = 100;
 /**
- * The longest wait, in ms, after a fault of one of the two sides. The wait is long, because the next attempt will
- * probably meet the same fault.
+ * The longest wait, in ms, after an error that one of the two sides caused. The wait is long, because the next attempt
+ * will probably meet the same error.
  */
 const LONGEST_WAIT_MS = 10_000;
 /**
- * The longest wait, in ms, for a network or server that is away. The wait is short, so that the return of the network
- * or server is noticed soon.
+ * The longest wait, in ms, while the network or the server cannot be reached. The wait is short, so that the return of
+ * the network or the server is noticed soon.
  */
 const LONGEST_AWAY_MS = 4_000;
-/** After a connection of this duration, in ms, the next failure is followed by the shortest wait. */
+/** The duration, in ms, of a connection after which the next failure is followed by the shortest wait. */
 const LASTING_MS = 10_000;
 
 /** The codes of errors that are permanent: another attempt would fail with the same error. */
@@ -61,8 +67,8 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
 const EXPELLED: ReadonlySet<ErrorCode> = new Set(["UNAUTHENTICATED", "FORBIDDEN", "NOT_FOUND"]);
 
 /**
- * Keeps a replica connected. After each failure, connects again, with longer and longer waits. Ends when the origin
- * refuses the replica.
+ * Keeps a replica connected to its origin. Connects again after each failure, with longer and longer waits. Stops
+ * trying when the origin refuses the replica.
  */
 export class ConnectionKeeper {
   readonly #options: KeeperOptions;
@@ -84,7 +90,7 @@ export class ConnectionKeeper {
     return this.#state;
   }
 
-  /** `undefined` until the origin has admitted this replica. */
+  /** The session with the origin; `undefined` while the origin has not admitted this replica. */
   get session(): ReplicaSession | undefined {
     return this.#state === "connected" ? this.#session : undefined;
   }
@@ -93,11 +99,12 @@ export class ConnectionKeeper {
     this.#running ??= this.#run();
   }
 
+  /** Ends the wait before the next attempt, if the keeper is waiting. */
   hurry(): void {
     this.#wake?.();
   }
 
-  /** Resolves when nothing is running. The keeper cannot be started again. */
+  /** Stops the keeper for good. Resolves when no attempt and no session is running. */
   async stop(): Promise<void> {
     this.#ending.abort();
     this.#channel?.close();
@@ -106,7 +113,10 @@ export class ConnectionKeeper {
     this.#state = "ended";
   }
 
-  /** True once `stop` was called, which can happen during each await and each call of `onChange`. */
+  /**
+   * True once `stop` was called. Must be read again after each await and each call of `onChange`, because `stop` may
+   * have been called meanwhile.
+   */
   get #isEnding(): boolean {
     return this.#ending.signal.aborted;
   }
@@ -156,7 +166,10 @@ export class ConnectionKeeper {
     return this.#hasWaited ? FIRST_WAIT_MS : LONGEST_AWAY_MS;
   }
 
-  /** Waits before the next attempt, at most `longest` ms. Jitter keeps replicas from returning all at once. */
+  /**
+   * Waits before the next attempt, at most `longest` ms. A random part of the wait keeps many replicas from connecting
+   * at the same moment.
+   */
   #pause(longest: number): Promise<void> {
     const wait = Math.min(longest, FIRST_WAIT_MS * 2 ** Math.min(this.#failures, 10));
     this.#failures += 1;
@@ -178,15 +191,15 @@ export class ConnectionKeeper {
 }
 
 /**
- * True if another attempt would fail in the same way, because the origin refused `Hello` or expelled the replica. After
- * the origin has admitted the replica, the keeper connects again after a fault of either side. Otherwise, a person
- * would have to resume every sync of an origin that was broken for a while. The exception is a rollback that this side
- * has found.
+ * True if another attempt would fail in the same way, because the origin has refused `Hello` or has expelled the
+ * replica. Other errors after the admission are no refusal, whichever side has caused them. If they were refusals, a
+ * person would have to resume every sync of an origin that was broken for a while. There is one exception: a rollback
+ * that this side has found is a refusal at every stage.
  */
 export function isRefusal({ stage, error }: Attempt): boolean {
   if (error === undefined) return false;
-  // A rollback that this side has found is permanent. A rollback that the origin reports of its own history can be
-  // repaired there.
+  // A rollback that this side has found is permanent. A rollback that the origin reports is one of its own history, and
+  // can be repaired at the origin.
   if (error.code === "ROLLBACK_DETECTED") return !isFromPeer(error);
   if (stage === "welcome") return isFromPeer(error) && EXPELLED.has(error.code);
   const isOwnComplaint = stage === "asking" && error.code === "USAGE" && !isFromPeer(error);

@@ -23,20 +23,20 @@ export interface OriginLinkOptions {
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
   readonly journal: WriteJournal;
   readonly rules: ReplicatedPaths;
-  /** Called when contents that were not fetched with their events have arrived. */
+  /** Called when contents that were not sent together with their events have arrived. */
   readonly onRegained: () => void;
   readonly record: () => ReplicaRecord;
   readonly timers: Timers;
   readonly random: () => number;
-  /** Called when the connection's state has changed, or the origin has reported its state. */
+  /** Called when the connection's state has changed, or when the origin has reported its state. */
   readonly onChange: () => void;
   /** Called when the origin begins to accept this replica's changes. */
   readonly onMayWrite: () => void;
   readonly onReceived: (done: number, total: number) => void;
   readonly onBytes: NonNullable<ReplicaOptions["onBytes"]>;
   /**
-   * Called when the link has ended because the origin refuses this replica, or because the origin's history contradicts
-   * what this replica holds.
+   * Called when the link has ended for good. Either the origin refuses this replica, or the origin's history
+   * contradicts what this replica holds.
    */
   readonly onRefused: (why: ReplicaHalt) => void;
 }
@@ -61,17 +61,17 @@ export class OriginLink {
     return this.#state;
   }
 
-  /** The error that ended the last attempt or connection; `undefined` if there was none. */
+  /** The error that ended the last attempt or connection. `undefined` if no error has ended it. */
   get error(): ChronicleError | undefined {
     return this.#error;
   }
 
-  /** `undefined` while the origin has not admitted this replica. */
+  /** The session with the origin; `undefined` while the origin has not admitted this replica. */
   get session(): ReplicaSession | undefined {
     return this.#keeper?.session;
   }
 
-  /** The last event that the origin has reported. */
+  /** The seq of the last event that the origin has reported. */
   get sequence(): number {
     return this.#sequence;
   }
@@ -90,7 +90,7 @@ export class OriginLink {
     return this.#state === "connected" ? this.#folderAwaySince : undefined;
   }
 
-  /** True if the origin's last report says that it accepts nothing from this replica. */
+  /** True if the origin's last report says that the origin accepts no changes from this replica. */
   get isReadOnly(): boolean {
     return this.#isReadOnly;
   }
@@ -116,7 +116,7 @@ export class OriginLink {
     keeper.start();
   }
 
-  /** Resolves when nothing is running. */
+  /** Resolves when no attempt and no connection is left. `start` can be called again. */
   async stop(): Promise<void> {
     const keeper = this.#keeper;
     this.#keeper = undefined;
@@ -124,19 +124,20 @@ export class OriginLink {
     if (this.#keeper === undefined) this.#become("ended", undefined);
   }
 
+  /** Makes the next attempt now, if the link is waiting to connect again. */
   hurry(): void {
     this.#keeper?.hurry();
   }
 
-  /** Requests once more all contents that this replica lacks. Called when the set of wanted contents has changed. */
+  /** Requests again all contents that this replica lacks. Called when the set of wanted contents has changed. */
   regain(): void {
     this.#hasRegained = false;
     this.session?.regain();
   }
 
   /**
-   * Opens a channel. A server that answers 404 offers no replication. If the server was this replica's origin before,
-   * this answer is no refusal, because the server may offer replication again.
+   * Opens a channel. A server that answers 404 offers no replication. A replica that already has an origin treats this
+   * answer as temporary, because the server may offer replication again.
    */
   async #connect(signal: AbortSignal): Promise<Channel> {
     const { connect, record } = this.#options;
@@ -158,8 +159,8 @@ export class OriginLink {
       mirror,
       sandboxId,
       withProtected,
-      // Early files are only for a folder that was never reconciled. In any other folder, a step decides what is
-      // written.
+      // Files are written early, before the first step (a reconciliation of both sides), only if the folder was never
+      // reconciled. In any other folder, a step decides which files are written.
       early: applied === 0 ? session.early : undefined,
       ...(workspace === "" ? {} : { workspace }),
       ...optional({ asked }),
@@ -174,8 +175,8 @@ export class OriginLink {
         const mayWriteNow = this.#isReadOnly && !isReadOnly;
         this.#isReadOnly = isReadOnly;
         if (mayWriteNow) this.#options.onMayWrite();
-        // Take the first report of a session as it is, because an origin that was put back to an earlier state has
-        // fewer events than it reported before.
+        // Use the first report of a session unchanged, even if its number is lower than the known one. An origin that
+        // was put back to an earlier state has fewer events than it reported before.
         this.#sequence = isMet ? Math.max(this.#sequence, sequence) : sequence;
         isMet = true;
         this.#folderAwaySince = folderAwaySince;
@@ -185,7 +186,10 @@ export class OriginLink {
     });
   }
 
-  /** Returns the contents that are lacking. Once there are none, returns none until `regain` is called. */
+  /**
+   * Returns the hashes of the contents that this replica lacks. Once it lacks none, returns an empty list, without a
+   * search, until `regain` is called.
+   */
   async #lacked(): Promise<readonly Hash[]> {
     if (this.#hasRegained) return [];
     const { mirror, rules, session } = this.#options;
@@ -199,7 +203,7 @@ export class OriginLink {
     if (state === "connected") this.#wasReached = true;
     if (state !== "refused" || error === undefined)
       return this.#become(state, error === undefined ? undefined : explained(error));
-    // Do not call `onChange`, so that only the halt is reported, and no offline link before the halt.
+    // Do not call `onChange`. Otherwise, an offline link would be reported just before the halt.
     [this.#state, this.#error] = [state, error];
     const reason = hasWitnessed(this.#options.session.notes) ? "diverged" : reasonOf(error);
     this.#options.onRefused({ reason, detail: error.message });
@@ -227,7 +231,7 @@ function explained(error: ChronicleError): ChronicleError {
   return new ChronicleError(code, `the origin has sent what it must not: ${message}`, { hint, data, cause: error });
 }
 
-/** True if there is a note that the origin has sent a contradictory history. A damaged note counts, too. */
+/** True if a note says that the origin has sent a contradictory history. A damaged note counts, too. */
 function hasWitnessed(notes: WitnessNotes): boolean {
   try {
     return notes.get() !== undefined;
@@ -244,8 +248,8 @@ interface LackingFolder {
 }
 
 /**
- * Returns the contents of the origin's present files that were withheld and that the folder needs now. For example, a
- * filter was removed since, or secrets were requested.
+ * Returns the hashes of the contents that were withheld, and that the folder needs now for the origin's present files.
+ * For example, a person has removed a filter since, or has requested secrets.
  */
 async function lackedContents({ mirror, blobs, withheld, rules }: LackingFolder): Promise<readonly Hash[]> {
   const listed = withheld.list();

@@ -28,15 +28,15 @@ export interface SyncFacts {
   /** The time since which the origin's folder is missing, in epoch milliseconds. */
   readonly originAwaySince: number | undefined;
   readonly failure: ChronicleError | undefined;
-  /** The reasons why paths cannot be written in the folder (see `ConflictShape.detail`). */
+  /** The reasons why paths cannot be written into the folder (see `ConflictShape.detail`). */
   readonly blocked: readonly string[];
   /** The time of the next retry, in epoch milliseconds. */
   readonly retryAt: number | undefined;
   readonly isBusy: boolean;
   readonly isWatchDegraded: boolean;
   /**
-   * The seq of the origin's last known event. `head` is the seq of the mirror's last event, and `applied` that of the
-   * last event that was applied to the folder.
+   * The seq of the origin's last known event. `head` is the seq of the mirror's last event. `applied` is the seq of the
+   * origin's last event that was applied to the folder.
    */
   readonly origin: number;
   readonly head: number;
@@ -48,7 +48,7 @@ export interface SyncFacts {
   readonly gitLeftOut: ReadonlyMap<WorkspacePath, SidesOf>;
   readonly secrets: ReadonlyMap<WorkspacePath, SidesOf>;
   readonly notHeld: ReadonlyMap<WorkspacePath, NotHeld>;
-  /** The paths in the folder with an erased content. The content is neither recorded nor sent. */
+  /** The paths in the folder whose content was erased from the history. Such a content is neither recorded nor sent. */
   readonly erased: readonly WorkspacePath[];
   readonly isReadOnly: boolean;
   readonly conflicts: number;
@@ -90,7 +90,8 @@ export function syncShape(given: SyncFacts): SyncShape {
 
 /**
  * If a failure of this side's disk (no room, a limit of file sizes) has ended the connection, returns facts with a
- * failed step and a connected link. The origin is neither at fault nor away.
+ * failed step and a connected link, because the origin can be reached and is not at fault. A step is one reconciliation
+ * of the folder with its origin. In all other cases, returns the facts unchanged.
  */
 function withOwnFailure(facts: SyncFacts): SyncFacts {
   const { linkError, failure, link } = facts;
@@ -99,9 +100,13 @@ function withOwnFailure(facts: SyncFacts): SyncFacts {
   return { ...facts, link: "connected", linkError: undefined, failure: failure ?? linkError };
 }
 
+/** The maximum number of refused paths in the answer to a flush. */
 const MOST_AFTER_FLUSH = 1_000;
 
-/** Returns the answer to a flush. The answer names the origin's refusals that still apply. */
+/**
+ * Returns the answer to a flush. Unlike `syncShape`, it names the changes that the origin still refuses even if the
+ * token may only read, and up to `MOST_AFTER_FLUSH` of them.
+ */
 export function flushedShape(facts: SyncFacts): SyncShape {
   const { refused } = facts;
   const shape = syncShape(facts);
@@ -156,14 +161,16 @@ function stateOf({ record, link, ...facts }: SyncFacts): SyncState {
   if (record.stopped === true) return "stopped";
   if (record.halted !== undefined) return "halted";
   if (record.paused === true) return "paused";
-  // A running sync whose link is `ended` is about to connect.
+  // While a sync runs, the link is `ended` only until the first attempt to connect.
   if (link === "connecting" || link === "ended") return "connecting";
   if (link !== "connected") return "offline";
   const isBehind = facts.origin > facts.applied || facts.pending > 0 || facts.failure !== undefined;
   return isBehind || record.keeps !== undefined || facts.isBusy ? "syncing" : "in-sync";
 }
 
-/** True if this replica must not write to the origin. Always false in the modes that write nothing back anyway. */
+/**
+ * True if this replica must not write to the origin, although the mode would allow it. Always false in one-way modes.
+ */
 function mayOnlyRead({ record, isReadOnly }: SyncFacts): boolean {
   return isReadOnly && (record.mode === "two-way-safe" || record.mode === "two-way-resolved");
 }
@@ -173,7 +180,7 @@ export function haltedBecause({ reason, detail }: ReplicaHalt): string {
   return detail ?? reason;
 }
 
-/** Returns in words how a person can end a halt. */
+/** Returns, in words for people, how to end a halt. */
 export function hintFor({ reason }: ReplicaHalt, isStopped = false): string {
   if (reason === "nested" && isStopped)
     return "the sync stays on the list until its history is given up: chronicle forget ID";
@@ -223,7 +230,7 @@ function degradedBecause(facts: SyncFacts): string | undefined {
     const hint = failure.hint === undefined ? "" : ` (${failure.hint})`;
     return `a step has failed, and is tried again: ${failure.message}${hint}`;
   }
-  // Until a person has decided about the halt, the other degradations do not matter.
+  // Until a person has decided about the halt, the troubles below do not matter.
   if (record.halted !== undefined) return undefined;
   if (mayOnlyRead(facts)) return `${READ_ONLY} (${refused === 0 ? "none so far" : `${changes(refused)} so far`})`;
   if (isWatchDegraded) return "the folder cannot be watched as a whole: it is scanned every few seconds instead";
@@ -248,6 +255,7 @@ interface Facts {
   readonly blocked: readonly string[];
 }
 
+/** Maps the error code of a failed system call to the kind of trouble. */
 const ERRNOS: Readonly<Record<string, Kind>> = {
   ENOSPC: "disk-full",
   EDQUOT: "disk-full",
@@ -257,10 +265,13 @@ const ERRNOS: Readonly<Record<string, Kind>> = {
   EROFS: "no-permission",
 };
 
+/** Maps the reason why a path is blocked to the kind of trouble. */
 const BLOCKS: Readonly<Record<string, Kind>> = { "no-space": "disk-full", "not-permitted": "no-permission" };
 
+/** The reasons of halts that are about a refused token. */
 const TOKEN: ReadonlySet<string> = new Set(["unauthenticated", "forbidden"]);
 
+/** Maps a kind of trouble to what a person can do, if no better hint is known. */
 const NEXT: Readonly<Record<Kind, string>> = {
   "disk-full": "free some space on the disk of the folder, and of the store; the sync then continues within seconds",
   "no-permission":
@@ -270,7 +281,10 @@ const NEXT: Readonly<Record<Kind, string>> = {
   starting: "wait: Chronicle tries again by itself, every few seconds",
 };
 
-/** Returns the first trouble that a person can resolve on this side. `next` says what to do if the sync is halted. */
+/**
+ * Returns the first trouble that a person can resolve on this side. `next` says, for a halted sync, what the person can
+ * do.
+ */
 function troubleOf(facts: Facts, next: string | undefined): SyncTroubleShape | undefined {
   const { record, failure, blocked, linkError, link } = facts;
   const { halted } = record;
@@ -287,15 +301,16 @@ function troubleOf(facts: Facts, next: string | undefined): SyncTroubleShape | u
 }
 
 /**
- * Returns the trouble of a halted sync, even if the sync was stopped since. `undefined` unless the halt is about a
- * refused token.
+ * Returns the trouble of a halted sync, even if the sync was stopped later. Returns `undefined` unless the halt is
+ * about a refused token.
  */
 export function haltTrouble({ reason, detail }: ReplicaHalt, next: string | undefined): SyncTroubleShape | undefined {
   return TOKEN.has(reason) ? troubleShape("token-refused", detail ?? reason, next) : undefined;
 }
 
 function awayTrouble({ code, data, message, hint }: ChronicleError): SyncTroubleShape | undefined {
-  // `LOCKED`: the origin's server cannot open its store yet, because another process still has the store open.
+  // `LOCKED` means that the origin's server cannot open its store yet, because another process still has the store
+  // open.
   if (code === "LOCKED") return troubleShape("starting", message, hint);
   if (code !== "UNAVAILABLE") return undefined;
   if (data["about"] === STARTING) return troubleShape("starting", message);

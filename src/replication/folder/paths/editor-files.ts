@@ -11,7 +11,7 @@ import type { Mirror } from "../../replica/mirror.ts";
 import type { SidesOf } from "./git-paths.ts";
 
 export interface LeftOut extends SidesOf {
-  /** The files to which the editor's file belongs. */
+  /** The paths of the edited files to which the editor's own file belongs. */
   readonly beside: readonly WorkspacePath[];
 }
 
@@ -22,9 +22,10 @@ interface Sides {
 }
 
 /**
+ * The decision about a path:
  * - `goes`: the path is replicated.
  * - `left-out`: the path stays on its side.
- * - `apart`: the path is replicated as if it had no base, because neither side has received it from the other.
+ * - `apart`: the path is replicated as if it had no base, because neither side has received the path from the other.
  */
 export type Judged = "goes" | "left-out" | "apart";
 
@@ -45,8 +46,8 @@ interface Past {
 const MOST_LOOKED_BACK = 50;
 
 /**
- * Keeps files that editors and desktops make for themselves (see core/filter/editor-names.ts) on their own side. A path
- * that was replicated before counts as a person's file and is still replicated, whatever its name.
+ * Keeps files that editors and desktops make for their own use (see core/filter/editor-names.ts) on their own side. A
+ * path that was replicated before counts as a person's file, whatever its name, and is still replicated.
  */
 export class EditorFiles {
   readonly #context: Context;
@@ -66,12 +67,12 @@ export class EditorFiles {
     this.#isOn = editorFiles !== "sync";
   }
 
-  /** True if the entry looks like an editor's own file. Does not check the files beside it. */
+  /** True if the entry looks like an editor's own file. Does not check whether the edited file exists. */
   looksMade(entry: Entry): boolean {
     return this.#isOn && editorFile(entry) !== undefined;
   }
 
-  /** The paths that are left out, among the paths that were judged so far. */
+  /** The left-out paths among all paths that were judged so far. */
   get leftOut(): ReadonlyMap<WorkspacePath, LeftOut> {
     return this.#leftOut;
   }
@@ -98,8 +99,8 @@ export class EditorFiles {
   }
 
   /**
-   * True if a change stays in this folder and is not sent, because an editor's own file has changed. `entry` is
-   * undefined for a deletion.
+   * True if a change stays in this folder and is not sent, because the changed path is an editor's own file. `entry` is
+   * `undefined` for a deletion.
    */
   async keepsHere(path: WorkspacePath, entry: Entry | undefined): Promise<boolean> {
     if (!this.#isOn || !isEditorName(path)) return false;
@@ -111,8 +112,8 @@ export class EditorFiles {
   }
 
   /**
-   * Judges the present states of a path, and ignores its past. Returns `undefined` if an entry at the path is not an
-   * editor's own file, or if a file to which the path belongs is missing.
+   * Judges a path by its present states only. Returns `undefined` if an entry at the path is not an editor's own file,
+   * or if an edited file to which the path belongs is missing.
    */
   async #look({ path, local, remote }: Sides): Promise<LeftOut | undefined> {
     const present = [local, remote].filter((one) => one !== undefined);
@@ -135,8 +136,8 @@ export class EditorFiles {
   }
 
   /**
-   * Judges the past of a path. A state that exists only in a base counts as sent if both sides have had it, because a
-   * base does not say who made the state.
+   * Judges the past of a path. A base of the log does not say who made a state. Therefore, a state that exists only in
+   * a base counts as sent if both sides have had this state.
    */
   async #past(path: WorkspacePath): Promise<Past> {
     const [there, here] = [await this.#thereOnce(path), await this.#hereOnce(path)];
@@ -160,9 +161,9 @@ export class EditorFiles {
   }
 
   /**
-   * True if this folder wrote the state. An event with this replica's id proves this. Another id may be an earlier id
-   * of this folder. An event with another id counts as the folder's if the folder's own event `replica.localSeq`
-   * recorded the same state.
+   * True if this folder wrote the state. This is certain for an event with this replica's id. Another id may be an
+   * earlier id of this folder. An event with another id counts as the folder's if the event `replica.localSeq` in the
+   * folder's own log recorded the same state.
    */
   async #isOurs(path: WorkspacePath, { entry, replica }: FileRecord): Promise<boolean> {
     if (replica === undefined || replica.id === this.#sandboxId) return replica !== undefined;

@@ -9,15 +9,16 @@ export interface SidesOf {
 }
 
 /**
- * Returns the outermost folder with git's own state on this side's disk that contains the path, or is the path itself.
+ * Returns the outermost folder on this side's disk that holds git's own state, and that is the path or contains it.
+ * Returns `undefined` if there is no such folder.
  */
 export type GitTopOf = (path: WorkspacePath) => WorkspacePath | undefined;
 
 /**
- * The topmost paths of git's own state in the two histories. These paths are not replicated in either direction. Either
- * the name of such a path means `.git` on some disks, or a repository on this side's disk keeps its state there. A
- * history has such a path in three cases: the path was included by name, it was recorded before this rule existed, or
- * it is an ordinary folder on the other side.
+ * The topmost paths of git's own state in the two histories. These paths are not replicated in either direction. A path
+ * belongs to git's own state in two cases: its name means `.git` on some disks, or a repository on this side's disk
+ * keeps its state at the path. A history has such a path in three cases: the path was included by name, it was recorded
+ * before this rule existed, or it is an ordinary folder on the other side.
  */
 export class GitPaths {
   readonly #found = new Map<WorkspacePath, SidesOf>();
@@ -29,7 +30,7 @@ export class GitPaths {
     this.#onDisk = onDisk;
   }
 
-  /** Reads the disk again. */
+  /** Reads again which folders on the disk hold git's own state. */
   begin(): void {
     this.#topOf = this.#onDisk();
   }

@@ -5,14 +5,18 @@ import { NEVER } from "../ground/common-ground.ts";
 import type { CyclePath } from "../ground/decide-cycle.ts";
 import type { SidesOf } from "./git-paths.ts";
 
-/** A path of the origin that the folder's disk cannot hold, and the sides that have an entry there. */
+/**
+ * The reason why the folder's disk cannot hold the origin's entry at a path, and the sides that have an entry at the
+ * path.
+ */
 export interface NotHeld extends SidesOf {
   readonly why: string;
 }
 
 /**
- * Finds the entries of an origin that the folder's disk cannot hold (links, some names). These entries stay at the
- * origin. If the disk keeps no modes, a difference in modes counts as a change of the origin.
+ * Finds the entries of an origin that the folder's disk cannot hold, such as links, or entries with certain names.
+ * These entries stay at the origin. If the disk keeps no modes (permissions), a difference in modes counts as a change
+ * of the origin.
  */
 export class NotHeldPaths {
   readonly #traits: () => FolderTraits;
@@ -22,14 +26,15 @@ export class NotHeldPaths {
     this.#traits = traits;
   }
 
-  /** The paths that are left out, among the paths that were compared so far. */
+  /** The left-out paths among all paths that were compared so far. */
   get leftOut(): ReadonlyMap<WorkspacePath, NotHeld> {
     return this.#found;
   }
 
   /**
-   * Leaves out the paths at which the disk cannot hold the origin's entry, and everything beneath them. Such a path is
-   * kept if the folder still has the state of the base there. The path then counts as deleted at the origin.
+   * Returns the given paths, without those at which the disk cannot hold the origin's entry, and without everything
+   * beneath them. There is one exception: if the folder still has the state of the base at such a path, the path is
+   * returned as deleted at the origin.
    */
   sides(paths: Iterable<CyclePath>): CyclePath[] {
     const traits = this.#traits();
@@ -46,7 +51,7 @@ export class NotHeldPaths {
 
   /**
    * True if a change stays in the folder, because it would replace an entry of the origin that the folder cannot hold.
-   * That entry is at the path, or above it.
+   * The entry that would be replaced is at the path, or at a folder above it.
    */
   async keepsHere(
     path: WorkspacePath,
@@ -62,8 +67,8 @@ export class NotHeldPaths {
   }
 
   /**
-   * Like `keepsHere`, but for a step's proposal. The caller must have passed the path and the folders above it to
-   * `sides`.
+   * Like `keepsHere`, but for a path that a step (a reconciliation of both sides) proposes to the origin. The caller
+   * must have passed the path and the folders above it to `sides`.
    */
   keepsProposal(path: WorkspacePath): boolean {
     return this.#found.size > 0 && [path, ...foldersAbove(path)].some((at) => this.#found.has(at));
@@ -102,7 +107,8 @@ function withHeldBase(one: CyclePath, traits: FolderTraits): CyclePath {
 }
 
 /**
- * If the folder's disk keeps no modes, changes the base so that a difference in modes counts as a change of the origin.
+ * If the folder's disk keeps no modes, returns the path with the folder's mode in the base. A difference in modes then
+ * counts as a change of the origin.
  */
 function withoutOwnMode(one: CyclePath, { modes }: FolderTraits): CyclePath {
   const { base, local, remote } = one;

@@ -10,13 +10,13 @@ import { exactPath, shownPath } from "../../../engine/log/shape.ts";
 export interface Refusal {
   readonly reason: WriteBackReason;
   readonly isDeletion: boolean;
-  /** Set if this side did not even send the change. */
+  /** Set if this side has refused the change itself, without sending it to the origin. */
   readonly unheard?: true;
 }
 
 const MOST_NAMED = 20;
 
-/** Returns the first `most` paths, in path order, with what a person can do about each. */
+/** Returns the first `most` paths, in path order. Each has the reason of its refusal, and a hint for people. */
 export function refusedPaths(refused: ReadonlyMap<WorkspacePath, Refusal>, most = MOST_NAMED): RefusedPathShape[] {
   const sorted = [...refused].toSorted(([a], [b]) => comparePaths(a, b));
   return sorted.slice(0, most).map(([path, refusal]) => ({
