@@ -2,17 +2,17 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { Timers } from "../util/timers.ts";
 
 /**
- * The number of silent heartbeats in succession after which the other side counts as gone. The timer counts heartbeats,
- * not milliseconds. After this process was busy or its machine slept, the late heartbeat counts only once. The bytes
- * that arrived meanwhile are read before the next heartbeat.
+ * The number of consecutive heartbeats without a received byte, after which the other side counts as gone. The timer
+ * counts heartbeats, not milliseconds. After this process was busy or its machine slept, the late heartbeat counts only
+ * once. The bytes that arrived meanwhile are read before the next heartbeat.
  */
 const SILENT_BEATS = 3;
 
 /** The callbacks of the timer. None of them may throw. */
 interface HeartbeatActions {
   /**
-   * The number of bytes that have arrived. While the number grows, the other side is alive, even if this side processes
-   * the bytes slowly.
+   * Returns the number of bytes that have arrived. While this number grows, the other side is alive, even if this side
+   * processes the bytes slowly.
    */
   readonly arrived: () => number;
   readonly beat: () => void;

@@ -7,7 +7,7 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
-/** Waits until conditions are true. The owner must call `look` after each change. */
+/** Waits until conditions are true. The owner must call `look` after each change that can make a condition true. */
 export class ConditionWaiters {
   readonly #waiters = new Set<Waiter>();
 
@@ -51,7 +51,7 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-/** The reason, in words, why a sync does not come to rest (`why`), and a person's remedy (`hint`). */
+/** The reason, in words, why a sync still has work to do (`why`), and what a person can do about it (`hint`). */
 interface Obstacle {
   readonly why?: string | undefined;
   readonly hint?: string | undefined;
@@ -85,7 +85,7 @@ function timeLimit(
 }
 
 export interface FlushOptions {
-  /** In ms. Default 60,000. */
+  /** The maximum time to wait, in ms. Default 60,000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -100,16 +100,19 @@ export interface Flushed {
   /** Scans the paths of the folder that the watcher has reported. If `unhinted` is true, also scans all other paths. */
   readonly look: (how: { readonly unhinted: boolean }) => Promise<void>;
   readonly obstacle: () => Obstacle;
-  /** True if everything up to this event of the origin is applied, and all changes of the folder are answered. */
+  /**
+   * True if all events of the origin up to `sequence` are applied to the folder, and the origin has answered all of the
+   * folder's changes.
+   */
   readonly isQuiet: (sequence: number) => boolean;
 }
 
 const FLUSH_MS = 60_000;
 
 /**
- * Resolves once all changes that either side made before the call are dealt with. Each of them has arrived on the other
+ * Resolves once all changes that either side made before the call are dealt with. Each change has arrived on the other
  * side, was refused by the origin, or is in conflict. Rejects with `REFUSED` if this takes longer than `timeoutMs`, or
- * the sync is not running. Rejects with the signal's reason if the signal aborts.
+ * if the sync is not running. Rejects with the signal's reason if the signal aborts.
  */
 export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }: FlushOptions): Promise<void> {
   using limit = timeLimit(sync.timers, timeoutMs, { outer: signal, obstacle: sync.obstacle });
@@ -126,8 +129,8 @@ export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }:
 }
 
 /**
- * Resolves to the origin's last event. Resolves to `undefined` if there is no connection, or if the connection broke.
- * The caller must then ask the origin again.
+ * Asks the origin for the seq of its last event. Resolves to `undefined` if there is no connection, or if the
+ * connection broke. The caller must then ask again.
  */
 async function answerOf(session: Pick<ReplicaSession, "barrier"> | undefined): Promise<number | undefined> {
   return session?.barrier().catch(() => undefined);

@@ -14,7 +14,7 @@ interface CycleLoopOptions {
   readonly cycle: FolderCycle;
   readonly mirror: Mirror;
   readonly timers: Timers;
-  /** In epoch milliseconds. */
+  /** Returns the present time, in epoch milliseconds. */
   readonly now: () => number;
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   readonly isActive: () => boolean;
@@ -26,27 +26,28 @@ interface CycleLoopOptions {
 }
 
 /**
- * The time, in ms, for which the record may lag behind the origin's answers and behind the events of the folder's own
- * changes.
+ * The delay, in ms, of a write of the sync's record. Until this write, the record in the log lacks the origin's latest
+ * answers and the latest events of the folder's own changes.
  */
 const LAZY_MS = 1_000;
 
-/** The loop pauses after this many consecutive cycles that were abandoned because of concurrent changes. */
+/** The number of consecutive cycles, abandoned because of concurrent changes, after which the loop pauses. */
 const MOST_MOVES = 5;
+/** The shortest pause, in ms, after `MOST_MOVES` abandoned cycles. */
 const MOVED_MS = 100;
 
 /**
- * If the number of files that a step wrote is between `from` and `to`, and more changes are expected, the next step
- * waits for `waitMs`. The wait makes the next step larger. Each file of a small step has its own fsync, but the files
- * of a larger step share one (see the worktree's `apply`). During the wait, other work can run, such as storing
- * contents.
+ * If a step (one cycle) wrote between `from` and `to` files, and more changes are expected, the next step waits for
+ * `waitMs`. Because of the wait, the next step has more files to write. Each file of a small step has its own fsync,
+ * but the files of a larger step share one (see the worktree's `apply`). During the wait, other work can run, such as
+ * storing contents.
  */
 const MANY = { from: 24, to: 256, waitMs: 200 };
 
 /**
  * The limit, in ms, of the pause after a cycle without effect. The pause is as long as that cycle took, up to this
- * limit. If the outcome of the cycle requires a longer pause, that pause is made. An immediate repetition would cost as
- * much again, and leave no time for the events or changes that the cycle waits for.
+ * limit. If the outcome of the cycle requires a longer pause, the longer pause is made. A repetition without a pause
+ * would cost as much again, and leave no time for the events or changes that the cycle waits for.
  */
 const LONGEST_REST_MS = 10_000;
 const FIRST_RETRY_MS = 500;
@@ -57,10 +58,7 @@ const FIRST_RETRY_MS = 500;
  */
 const LONGEST_RETRY_MS = 8_000;
 
-/**
- * After a failure, the wait is at least `parts` times as long as the failed cycle took, or at least `mostMs`, whichever
- * is shorter.
- */
+/** The shortest wait after a failed cycle. It is `parts` times as long as that cycle took, but at most `mostMs`. */
 const COSTLY = { parts: 4, mostMs: 30_000 };
 
 /** Runs cycles, one after another, as long as there is work. Retries failed cycles. */
@@ -72,10 +70,12 @@ export class CycleLoop {
   #decided: LossDecision | undefined;
   /**
    * True if everything in the folder was scanned since `setOut`, or if the folder is missing. A missing folder cannot
-   * be scanned, so that its recorded state can be older than its last state on disk.
+   * be scanned. Its recorded state can therefore be older than its last state on disk.
    */
   #isLooked = false;
-  /** True if a large deletion at the origin was accepted, and further parts of it may still arrive. */
+  /**
+   * True if a person has accepted a large deletion at the origin, and further parts of the deletion may still arrive.
+   */
   #isRestAccepted = false;
   #failure: ChronicleError | undefined;
   #failures = 0;
@@ -166,7 +166,7 @@ export class CycleLoop {
     this.#failures += 1;
   }
 
-  /** Schedules a write of the record. Changes within `LAZY_MS` share one write. */
+  /** Schedules a write of the sync's record. All changes of the record within `LAZY_MS` share one write. */
   writeSoon(): void {
     const { cycle, timers, inTurn, isActive } = this.#options;
     if (!cycle.isAhead || this.#lazy !== undefined || !isActive()) return;
@@ -253,7 +253,8 @@ export class CycleLoop {
       case "done":
         for (const { path, state } of outcome.conflicts)
           this.#options.tell({ kind: "conflict", path: shownPath(path), state });
-        // The step's own writes need a cycle like all other changes, because they may have to be sent.
+        // The files that the step has written may have to be sent. Therefore, they need another cycle, like all other
+        // changes.
         this.#isWanted ||= outcome.isMore;
         if (outcome.applied >= MANY.from && outcome.applied <= MANY.to && this.#isMoreKnown())
           this.#wakeLater(MANY.waitMs);
@@ -300,7 +301,10 @@ export type SyncEvent =
   | { readonly kind: "halted"; readonly reason: string; readonly hint?: string }
   | { readonly kind: "degraded"; readonly reason: string };
 
-/** Changes that were refused for these reasons are compared again. All other refused changes stay in the folder. */
+/**
+ * The reasons of a refusal after which the change is compared again. After all other refusals, the change stays in the
+ * folder.
+ */
 const OVERTAKEN: ReadonlySet<string> = new Set(["stale", "causal-lie"]);
 
 export function pushed(accepted: number, rejected: readonly RejectedEntry[]): SyncEvent {
@@ -309,28 +313,32 @@ export function pushed(accepted: number, rejected: readonly RejectedEntry[]): Sy
 }
 
 interface ArrivalsOptions {
+  /** Returns the seq of the last event that the mirror holds. */
   readonly held: () => number;
-  /** The last event that the origin has reported since the sync was opened, or 0. */
+  /** Returns the seq of the last event that the origin has reported since the sync was opened, or 0. */
   readonly told: () => number;
 }
 
+/** The time, in ms, between two checks whether the events have arrived. */
 const LOOK_MS = 100;
 
-/** The maximum number of missing events for which a cycle does not wait. */
+/** The maximum number of missing events with which a cycle runs without waiting for them. */
 const FEW = 500;
 
-/** The maximum number of consecutive checks without progress, and of all checks in one wait. */
+/** The maximum number of consecutive checks without progress in one wait. */
 const MOST_STILL = 10;
+/** The maximum number of all checks in one wait. */
 const MOST_LOOKS = 300;
 
 /**
  * Waits for the events that an origin is known to have, before a cycle decides what a folder gets. Events arrive in the
- * order of the log. A state in the middle of the log is of no use. It can have files that were deleted long ago, or one
- * half of a renamed folder. Also, deciding about a part of a large history costs as much as deciding about all of it.
+ * order of the log. A state in the middle of the log is of no use, because it can have files that were deleted long
+ * ago, or one half of a renamed folder. Also, a decision about a part of a large history costs as much as one about all
+ * of it.
  */
 export class Arrivals {
   readonly #options: ArrivalsOptions;
-  /** The event to wait for: the origin's last event at the time when the wait began. */
+  /** The seq of the event to wait for: the origin's last event at the time when the wait began. */
   #goal: number | undefined;
   #last = 0;
   #still = 0;
@@ -347,7 +355,7 @@ export class Arrivals {
   waitFor(isFirst: boolean): number | undefined {
     const { held, told } = this.#options;
     if (this.#goal === undefined && (isFirst ? told() > 0 : told() - held() > FEW)) this.#goal = told();
-    // An origin that was put back to an earlier state no longer has the event of `#goal`.
+    // Do not wait for an event that an origin has lost because it was put back to an earlier state.
     const isWaiting = isFirst
       ? held() < Math.min(this.#goal ?? Infinity, told() || Infinity)
       : held() < (this.#goal ?? 0) && this.#isComing();
@@ -358,8 +366,8 @@ export class Arrivals {
   }
 
   /**
-   * False once the wait has reached a limit. Other work may be more urgent than events that do not arrive or that never
-   * end.
+   * True until the wait reaches one of its limits. The limits exist because other work may be more urgent than events
+   * that do not arrive, or that never end.
    */
   #isComing(): boolean {
     const held = this.#options.held();

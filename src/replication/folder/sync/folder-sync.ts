@@ -45,8 +45,8 @@ export interface FolderSyncParts extends Pick<
   readonly watchOwn?: (onGrown: () => void) => Disposable;
   readonly beforeMove?: () => void;
   /**
-   * Resolves to a halt if the folder must not follow this origin because of the place where it lies. Default: it may
-   * follow.
+   * Resolves to a halt (the reason why the sync stops until a person decides) if the folder must not follow this origin
+   * at its place on the disk. Default: every place is allowed.
    */
   readonly apart?: (record: ReplicaRecord) => Promise<ReplicaHalt | undefined>;
 }
@@ -60,8 +60,8 @@ const TELL_MS = 500;
 const REFUSED_AGAIN_MS = 5_000;
 
 /**
- * The time, in ms, in which the events that the origin has lost must be determined. Otherwise, the sync halts without
- * this detail.
+ * The time limit, in ms, of the search for the events that the origin has lost. After that time, the sync halts, and
+ * the halt does not name these events.
  */
 const COMPARING_MS = 15_000;
 
@@ -179,7 +179,7 @@ export class FolderSync {
     });
   }
 
-  /** The sync's record as it is in the log, or as it will soon be written there. */
+  /** The sync's record as it is in the log, or as it will soon be written to the log. */
   get record(): ReplicaRecord {
     return this.#cycle.record;
   }
@@ -303,7 +303,7 @@ export class FolderSync {
   }
 
   /**
-   * Continues a sync that is paused or halted. A halt may need a decision. If `accept` is then missing, the call
+   * Continues a sync that is paused or halted. A halt may need a decision. In that case, a call without `accept`
    * resolves only once the folder was scanned and compared with the origin's state.
    *
    * Throws `REFUSED` if the sync halts again in this comparison, for instance because the lost files are still missing.
@@ -321,7 +321,8 @@ export class FolderSync {
       // Also restore the entries that were lost just before the halt, because they belong to the same deletion.
       if (isOpen && accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
       if (halted?.reason === "root-replaced" && accept !== undefined) await this.#takeFolder();
-      // Remove the note, because a person who resumes has seen the divergence. The histories are then compared again.
+      // Forget the note that the histories diverge, because a person who resumes has seen it. The histories are
+      // compared again at the next connection.
       if (halted?.reason === "diverged") this.#parts.session.notes.forget();
       await this.#write({ paused: undefined, halted: undefined });
     });
@@ -354,7 +355,10 @@ export class FolderSync {
     if (halted !== undefined) throw haltedSync(halted);
   }
 
-  /** See `flushSync`. Resolves to the state after the flush, with the paths that the origin has refused. */
+  /**
+   * Flushes the sync (see `flushSync`). Resolves to the state after the flush, with the paths that the origin has
+   * refused.
+   */
   async flush(options: FlushOptions = {}): Promise<SyncShape> {
     this.#link.hurry();
     this.#cycle.hurry();
@@ -381,7 +385,7 @@ export class FolderSync {
   }
 
   /**
-   * Records the path's present state, settles its conflict, and resolves to the conflict as it is afterwards. The
+   * Records the path's present state, settles the path's conflict, and returns the conflict as it is afterwards. The
    * conflict stays open if a folder could not be removed, even though everything else was settled. Throws `NOT_FOUND`
    * and `REFUSED` as `FolderCycle.resolve` does.
    */
@@ -404,9 +408,9 @@ export class FolderSync {
 
   #linkChanged(): void {
     if (this.#link.session === undefined && this.#progress?.bytes !== undefined) this.#progress = undefined;
-    // A step that waits for all events of the origin may be able to run now.
+    // If a step (one reconciliation of both sides) waits for all events of the origin, it may be able to run now.
     if (this.record.keeps !== undefined || this.#loop.isRestoring) this.#loop.wake();
-    // While the sync comes to rest, the caller of `#comeToRest` reports the state.
+    // While `#comeToRest` stops the link, the caller of `#comeToRest` reports the state.
     if (this.#isUnderWay) this.#tell({ kind: "state" });
     else this.#waiting.look();
   }
@@ -434,8 +438,8 @@ export class FolderSync {
   }
 
   /**
-   * Looks for new conflicts in the replica's own log. If a person undoes a settlement, the record of the conflict may
-   * be all that changes. The folder's watcher does not report such a change.
+   * Looks for new conflicts in the replica's own log. If a person undoes the settlement of a conflict, the conflict's
+   * record may be all that changes. The folder's watcher does not report such a change.
    */
   #ownGrown(): void {
     if (this.#hasGrown) return;
@@ -496,7 +500,10 @@ export class FolderSync {
     await this.#loop.rest();
   }
 
-  /** Runs the work while the sync is at rest. If the work fails, the sync starts again as before. */
+  /**
+   * Runs the work while the sync is at rest (its link, watcher and loop are stopped). If the work fails, restarts the
+   * sync unless it is stopped, paused or halted.
+   */
   async #atRest(work: () => Promise<void>): Promise<void> {
     await this.#comeToRest();
     try {
@@ -523,7 +530,9 @@ export class FolderSync {
     this.#tell({ kind: "state" });
   }
 
-  /** Halts the sync. Retries until the halt is recorded, because nothing else would record it. */
+  /**
+   * Halts the sync because of `why`. Retries until the halt is recorded, because nothing else would record this halt.
+   */
   #refused(why: ReplicaHalt): void {
     if (this.#link.state !== "refused") return;
     const halt = async (): Promise<void> => this.#halt(why.reason === "diverged" ? await this.#explained(why) : why);
@@ -534,8 +543,8 @@ export class FolderSync {
   }
 
   /**
-   * Adds to the halt the events that the origin has lost. Returns `why` unchanged if this cannot be determined within
-   * `COMPARING_MS`, or if the origin has lost nothing.
+   * Adds to the halt the events that the origin has lost. Returns `why` unchanged if these events cannot be determined
+   * within `COMPARING_MS`, or if the origin has lost nothing.
    */
   async #explained(why: ReplicaHalt): Promise<ReplicaHalt> {
     const ending = (this.#comparing = new AbortController());
@@ -579,8 +588,8 @@ export class FolderSync {
   }
 
   /**
-   * Makes the next cycle compare everything. Waits for the running cycle, because its end would mark everything as
-   * compared.
+   * Makes the next cycle compare everything. Waits until no cycle runs, because a cycle marks everything as compared
+   * when it ends.
    */
   #compareAll(): void {
     const compare = this.#inTurn(async () => this.#cycle.compareAll());
@@ -614,13 +623,17 @@ export class FolderSync {
   }
 }
 
-/** The number of consecutive refusals that cause no pause. Several batches in succession can have refused entries. */
+/**
+ * The maximum number of consecutive answers with refusals that cause no pause. Several batches in succession can have
+ * refused entries.
+ */
 const MOST_REFUSALS = 3;
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
  * Returns the time to wait, in ms, before refused changes are compared again. The origin may have events that have not
- * arrived here yet. Until they arrive, each comparison makes the same decision again, and fills both histories.
+ * arrived here yet. Until these events arrive, each comparison makes the same decision again, and adds events to both
+ * histories.
  */
 function pauseAfter(refusals: number): number {
   return refusals <= MOST_REFUSALS ? 0 : Math.min(LONGEST_PAUSE_MS, 10 * 2 ** (refusals - MOST_REFUSALS));

@@ -10,7 +10,7 @@ export interface FsWatcherOptions {
   readonly context: Context;
   /**
    * The time, in ms, for which a path must be quiet before it is scanned. A path that does not become quiet is scanned
-   * after `longestWaitMs`.
+   * after a longer time (see `longestWaitMs` in engine/capture/quiet-paths.ts).
    */
   readonly debounceMs: number;
   readonly timers: Timers;
@@ -29,9 +29,10 @@ export interface FsWatcherOptions {
 const UNHINTED_MS = 15 * 60_000;
 
 /**
- * Records changes in a folder once the changed paths have been quiet for a moment. Then the several steps of an editor
- * (a temporary file, a rename, a short-lived swap file) make one change, or none. The capture compares contents.
- * Therefore, the sync's own writes are never recorded as changes, even if the watcher reports them late.
+ * Records changes in a folder once the changed paths have been quiet for a moment. An editor saves a file in several
+ * steps (a temporary file, a rename, a short-lived swap file). Because of the delay, these steps make one change, or
+ * none. The capture compares contents. Therefore, the sync's own writes are never recorded as changes, even if the
+ * watcher reports them late.
  */
 export class FsWatcher {
   readonly #options: FsWatcherOptions;

@@ -35,7 +35,7 @@ import { optional } from "../../../util/optional.ts";
 
 export interface SyncControllerOptions {
   readonly places: SyncPlaces;
-  /** In epoch milliseconds. */
+  /** Returns the present time, in epoch milliseconds. */
   readonly now: () => number;
   /** Returns a random number from 0 to 1. */
   readonly random: () => number;
@@ -46,8 +46,8 @@ export interface SyncControllerOptions {
 }
 
 /**
- * The time, in ms, after which the controller tries again to run a sync that it could not run. Another process was
- * running the sync, or the sync could not be opened.
+ * The time, in ms, after which the controller tries again to run a sync. The earlier attempt failed because another
+ * process was running the sync, or because the sync could not be opened.
  */
 const AGAIN_MS = 10_000;
 
@@ -80,8 +80,8 @@ function unlessHalted({ record }: FolderSync): (error: unknown) => void {
 }
 
 /**
- * Runs the syncs of a store independently of each other. Each request is recorded in the sync's log before it is
- * answered, so that the next process can continue from there.
+ * Runs the syncs of a store independently of each other. Each request is recorded in the sync's log before the request
+ * is answered, so that another process can continue the sync later.
  */
 export class SyncController implements SyncRunner {
   readonly #options: SyncControllerOptions;
@@ -92,8 +92,8 @@ export class SyncController implements SyncRunner {
   readonly #closing = new AbortController();
   #again: Disposable | undefined;
   /**
-   * The reasons why this process does not yet run the syncs that it must continue, by id. Syncs that are known to run
-   * in another process are not included.
+   * Maps the id of each sync that this process must continue, but does not run yet, to the reason. Syncs that are known
+   * to run in another process are not included.
    */
   readonly #waiting = new Map<string, RestReason>();
   /** True if this process continues a sync once another process that ran the sync has ended. */
@@ -213,7 +213,7 @@ export class SyncController implements SyncRunner {
 
   /**
    * Finds the syncs that an id prefix or a folder names. A folder is looked up through `places`, because the recorded
-   * folders have their links resolved.
+   * path of a folder has its symbolic links resolved.
    */
   async #meantBy(all: readonly SyncShape[], id: string): Promise<readonly SyncShape[]> {
     if (!id.startsWith("/")) return meantBy(all, id, (one) => one.id);
@@ -319,8 +319,8 @@ export class SyncController implements SyncRunner {
   }
 
   /**
-   * Opens and starts a sync. `recordOf` makes the sync's record from the record in the log (`undefined` if the log has
-   * none).
+   * Opens and starts a sync. `recordOf` returns the record with which the sync starts. It is given the record in the
+   * log, or `undefined` if the log has none.
    */
   async #run(id: string, recordOf: (record: ReplicaRecord | undefined) => ReplicaRecord | undefined): Promise<Running> {
     const { places, random } = this.#options;
@@ -363,7 +363,10 @@ export class SyncController implements SyncRunner {
     }
   }
 
-  /** Carries out the work on a sync. Opens the sync if it is not running, and closes it afterwards if it is stopped. */
+  /**
+   * Carries out the work on a sync. If the sync is not running, opens it first. If the sync is stopped afterwards,
+   * closes it.
+   */
   async #with<T>(asked: string, work: (running: Running) => Promise<T>): Promise<T> {
     this.#refuseClosed();
     const { id } = await this.status(asked);
@@ -408,7 +411,10 @@ export class SyncController implements SyncRunner {
   }
 }
 
-/** Counts the files that are not sent because they are secrets. */
+/**
+ * Returns the field `protected` of the sync's shape: the files that are not sent because they are secrets. Returns an
+ * empty object if there are no such files.
+ */
 async function secretsHere(context: Context, record: ReplicaRecord): Promise<Pick<SyncShape, "protected">> {
   if (record.withProtected === true) return {};
   const found = await protectedFiles(context);

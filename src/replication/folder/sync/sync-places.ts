@@ -6,7 +6,7 @@ import type { FolderSyncParts } from "./folder-sync.ts";
 /** A folder that follows an origin, or has followed one, according to its log. */
 export interface SyncPlace {
   readonly id: string;
-  /** The absolute path. */
+  /** The absolute path of the folder. */
   readonly folder: string;
   /** `undefined` if the workspace has never followed an origin, for instance because it is new. */
   readonly record: ReplicaRecord | undefined;
@@ -40,8 +40,7 @@ export interface SyncPlaces {
    * and `USAGE` for a single file. Throws `UNSAFE` in these cases:
    * - the folder is a system folder, and `force` is not set;
    * - the folder lies in another folder that follows the same origin (`follows`);
-   * - `answered` is a workspace of this store, and the folder is the folder of that workspace, contains it, or lies in
-   *   it.
+   * - `answered` is a workspace of this store, and its folder is the given folder, or one of the two lies in the other.
    */
   begin(folder: string, options?: BeginOptions): Promise<string>;
   /** Throws `LOCKED` if another process runs the sync, and `NOT_FOUND` if there is no such place. */

@@ -74,8 +74,8 @@ export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id
 }
 
 /**
- * Returns the record with a new `filterTo`. Until the next step is done, `filteredTo` keeps the patterns under which
- * the folder was last reconciled.
+ * Returns the record with a new `filterTo`. If the patterns change, `filteredTo` keeps those under which the folder was
+ * last reconciled, until the folder is reconciled again.
  */
 export function withFilterTo(record: ReplicaRecord, filterTo: readonly string[]): ReplicaRecord {
   const { filteredTo = record.filterTo, ...rest } = record;
@@ -96,9 +96,9 @@ function isConfirmed({ origin, halted }: ReplicaRecord): boolean {
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Throws `REFUSED` if the request certainly names another workspace, either by a different id, or by a different name
- * at the same address. Allows a new address, and a name in place of an id. The origin's answer will show whether the
- * workspace is the same.
+ * Throws `REFUSED` if the request certainly names another workspace: by a different id, or by a different name at the
+ * same address. Does not throw for a new address, or for a name in place of an id. For these, only the origin's answer
+ * can show whether the workspace is the same.
  */
 function refuseOther(known: ReplicaRecord, url: string, workspace: string | undefined): void {
   if (workspace === undefined || workspace === known.origin || known.origin === "") return;
@@ -116,9 +116,9 @@ function followsAnother({ origin, url }: ReplicaRecord): ChronicleError {
 }
 
 /**
- * Throws the origin's refusal, if the answer is one. Throws `REFUSED` if the folder follows another workspace than the
- * one that has answered. If no origin has answered, throws `REFUSED` for another address or workspace than the recorded
- * one. The folder accepts a new address only once the same workspace answers there.
+ * Throws the origin's refusal, if the answer is a refusal. Throws `REFUSED` if the folder follows another workspace
+ * than the one that has answered. If no origin has answered, throws `REFUSED` unless the address and the workspace are
+ * those of the record. A new address is accepted only once the same workspace answers at this address.
  */
 export function judgeAnswer(known: ReplicaRecord | undefined, start: SyncStart, answer: OriginAnswer): void {
   if ("refused" in answer) throw refusedBy(answer.refused, known);
@@ -146,7 +146,7 @@ function isAskedFor({ origin, workspace }: ReplicaRecord, asked: string): boolea
   return asked === origin || asked === workspace;
 }
 
-/** Returns the origin's refusal with the hint of a sync that is halted for this reason. */
+/** Returns the origin's refusal, with the hint that a sync shows when it is halted for the same reason. */
 function refusedBy(error: ChronicleError, known: ReplicaRecord | undefined): ChronicleError {
   const follows =
     known === undefined || known.origin === "" ? "" : `; this folder still follows ${known.origin} at ${known.url}`;
@@ -218,9 +218,9 @@ interface OriginQuestion {
 const PATIENCE_MS = 8_000;
 
 /**
- * Asks an origin which workspace it would serve, without following it. Connects as a separate replica, which receives
- * and writes nothing. Each token has one such replica. The origin's list of replicas therefore stays short, and callers
- * with different tokens do not disturb each other.
+ * Asks an origin which workspace it would serve, without following the workspace. Connects as a separate replica, which
+ * receives and writes nothing. All calls with the same token use the same replica. The origin's list of replicas
+ * therefore stays short, and callers with different tokens do not disturb each other.
  */
 export async function askOrigin({ connect, timers, signal, ...asked }: OriginQuestion): Promise<OriginAnswer> {
   const enough = new AbortController();
