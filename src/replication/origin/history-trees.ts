@@ -23,8 +23,8 @@ export class HistoryTrees implements TreeSource {
   }
 
   /**
-   * Returns the anchor of the present state. Takes the lock, so that the state includes no event that another process
-   * is still writing.
+   * Returns the anchor of the present state. Takes the workspace's lock, so that the state includes no event that
+   * another process is still writing.
    */
   async anchor(): Promise<TreeAnchor> {
     const context = this.#context;
@@ -38,7 +38,7 @@ export class HistoryTrees implements TreeSource {
     const { seq, ts, op, recordId, record } = await readEvent(context, row);
     // Store the hashes of the folders as of this event in the index, for `treeHashAt`.
     await rootAtHead(context, head.seq);
-    // Take the root from the log, not from the index, because the replica accepts only a state with the root in the
+    // Take the root from the log, not from the index. The replica accepts only a state whose root is the one in the
     // log.
     const root = await rootToState(context, head.seq);
     const { hash, frontier } = head;
@@ -59,8 +59,9 @@ export class HistoryTrees implements TreeSource {
   }
 
   /**
-   * Throws `UNAVAILABLE` if the index no longer has the state after event `seq`. Called after each read of the index.
-   * Once the lines up to an event are dropped, the index begins after that event, and yields wrong earlier states.
+   * Throws `UNAVAILABLE` if the index no longer has the state after event `seq`. Must be called after each read of the
+   * index. Once the log's lines up to an event are dropped, the index begins after that event, and what it returns for
+   * earlier states is wrong.
    */
   async #refuseDropped(seq: number): Promise<void> {
     const from = await indexedFrom(this.#context);
@@ -73,8 +74,8 @@ export class HistoryTrees implements TreeSource {
 }
 
 /**
- * Returns the last event of each `erase:` record, as record rows of a base. If the rows exceed `MAX_ERASURES_BYTES`,
- * leaves out the earliest events.
+ * Returns the last event of each `erase:` record, encoded as record rows of a base. If the rows are larger than
+ * `MAX_ERASURES_BYTES` together, leaves out the earliest events.
  */
 async function erasureRows(context: Context): Promise<Buffer> {
   const records = await readEvents(context, await context.index.records(ERASE));
@@ -91,8 +92,9 @@ async function erasureRows(context: Context): Promise<Buffer> {
 }
 
 interface Changes {
-  /** Folders that contain a changed path, at any depth. */
+  /** The folders that contain a changed path, at any depth. */
   readonly folders: ReadonlySet<WorkspacePath>;
+  /** Maps a folder to the changed paths directly in it that are deleted as of the view's event. */
   readonly deleted: ReadonlyMap<WorkspacePath, readonly IterationRow[]>;
 }
 
@@ -146,7 +148,7 @@ class IndexedView implements TreeView {
       name: nameOf(path),
       row,
       hash: isFolder ? await this.#treeHash(path) : entry?.hash,
-      // A path that is no longer a folder can be touched, too, because everything in the folder was deleted.
+      // A deleted folder is touched, too, because everything in the folder was deleted with it.
       touched: this.#isTouched(path) || (isFolder ? false : undefined),
     };
   }

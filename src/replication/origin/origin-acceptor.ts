@@ -19,7 +19,7 @@ import { RecentMap } from "../../util/recent-map.ts";
 import { type OriginOptions, OriginSession } from "./origin-session.ts";
 import { keepSayingBusy } from "./say-busy.ts";
 
-/** The maximum time, in ms, until the client must have sent `Hello`. */
+/** The maximum time, in ms, within which a client must send `Hello`. */
 const HELLO_MS = 10_000;
 
 /** The interval, in ms, at which a replica is told that its `Hello` is being processed. */
@@ -43,8 +43,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   readonly #open = new Map<Channel, Promise<void>>();
   readonly #sessions = new Map<OriginSession, OriginOptions>();
   /**
-   * The last reported error of each forked replica (put back to an earlier state, or copied). The key has the
-   * workspace's id and the replica's id.
+   * Maps the id of a workspace and the id of a forked replica to the last reported error of this replica. A forked
+   * replica was put back to an earlier state, or was copied.
    */
   readonly #forked = new RecentMap<string, string>(MOST_FORKED);
   /** The ids of the workspaces that, according to at least one replica, were put back to an earlier state. */
@@ -81,8 +81,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 
   /**
-   * Closes the new connection (`session`) if the replica still answers on an earlier one. Such an answer shows that
-   * there are two copies of the replica. An earlier connection that does not answer may be dead, and is ignored.
+   * Closes the new connection (`session`) if the replica still answers on an earlier connection. Such an answer shows
+   * that there are two copies of the replica. An earlier connection that does not answer may be dead, and is ignored.
    */
   #refuseDouble(session: OriginSession): void {
     const { replica, workspace } = session;
@@ -95,8 +95,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 
   /**
-   * Reports a failure to the administrator. Returns the id of the report. The replica is told only the kind of the
-   * failure and this id.
+   * Reports a failure to the administrator, and returns the id of the report. The replica is told only the kind of the
+   * failure and the id.
    */
   #noteFailure(failure: ChronicleError): string {
     const id = randomUUID();
@@ -108,7 +108,10 @@ export class OriginAcceptor implements ReplicaAcceptor {
     return id;
   }
 
-  /** Reports the same error of a forked replica only once, because the replica connects again and again. */
+  /**
+   * Reports the error of a forked replica, unless it is the last reported error of this replica. The replica connects
+   * again and again, and would otherwise cause a report each time.
+   */
   #noteForked(session: OriginSession, place: ReplicaPlace, cause: ChronicleError): void {
     const key = `${place.workspace.id} ${session.replica}`;
     if (this.#forked.get(key) === cause.message) return;
@@ -117,8 +120,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 
   /**
-   * Reports that a replica contradicts the log of its workspace. Reports this only once for each workspace, because a
-   * replica that searches for the last common event contradicts the log many times, and several replicas may search.
+   * Reports that a replica contradicts the log of its workspace, but only once for each workspace. A replica that
+   * searches for the last common event contradicts the log many times, and several replicas may search.
    */
   #noteContradicted(session: OriginSession, place: ReplicaPlace): void {
     const { contradicted } = session;
@@ -217,7 +220,10 @@ function leaving(): ChronicleError {
   });
 }
 
-/** A channel whose `Hello` was read in advance, because it names the workspace. `receive` yields the `Hello` first. */
+/**
+ * A channel whose `Hello` was read in advance, because `Hello` names the workspace to open. `receive` yields the
+ * `Hello` first.
+ */
 class BegunChannel implements Channel {
   readonly #channel: Channel;
   readonly #first: Message;

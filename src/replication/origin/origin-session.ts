@@ -50,7 +50,10 @@ export interface OriginOptions {
   readonly timers?: Timers;
   /** The interval of heartbeats, in ms. Default 2,000. */
   readonly heartbeatMs?: number;
-  /** A replica that lacks more events than this must reconcile instead. Default 1,000,000. */
+  /**
+   * The maximum number of events that a replica may lack. A replica that lacks more events must reconcile in full
+   * instead (compare its folders with the present state). Default 1,000,000.
+   */
   readonly maxBehind?: number;
   /**
    * The maximum number of bytes of lines and inline contents that are sent before the replica acknowledges them.
@@ -60,8 +63,8 @@ export interface OriginOptions {
   /** Resolves to a signed head (docs/format.md), which replicas keep as witnesses. */
   readonly signedHead?: () => Promise<string | undefined>;
   /**
-   * Serves the present state to replicas that can no longer follow, so that they can reconcile in full. Default: such a
-   * replica is only told that it cannot follow.
+   * Serves the present state to replicas to which the events that they lack can no longer be sent. Such a replica
+   * reconciles in full. Default: the replica is only told that it cannot follow.
    */
   readonly trees?: TreeSource;
   /** Emits contents whose events are not durable yet. */
@@ -103,14 +106,14 @@ export class OriginSession {
   readonly #confirming = new Set<number>();
   #heartbeatTimer: HeartbeatTimer | undefined;
   #replica: string | undefined;
-  /** The `seq` of the last head that was sent to the replica. */
+  /** The seq of the last head that was sent to the replica. */
   #told = 0;
   #isAnswered = false;
-  /** The last event that the replica claims to hold, by its `Hello`. */
+  /** The seq of the last event that the replica claimed to hold in its `Hello`. */
   #claimed = 0;
   #contradicted: ChronicleError | undefined;
   #asked = 0;
-  /** The callbacks of pending calls of `isThere`, by the hash that each call asks for. */
+  /** Maps the hash that a pending call of `isThere` asks for to the callback of this call. */
   readonly #questions = new Map<Hash, () => void>();
   #agreed: ReadonlySet<Capability> = new Set();
 
@@ -127,20 +130,20 @@ export class OriginSession {
     if (writeBack !== undefined) this.#intake = new WriteBackIntake(channel, writeBack, this.#fetch, () => this.#known);
   }
 
-  /** `undefined` until the replica has named itself. */
+  /** The id of the replica; `undefined` until the replica has sent it in `Hello`. */
   get replica(): string | undefined {
     return this.#replica;
   }
 
   /**
-   * The error that names the event in which the replica contradicts this log. `undefined` if the replica contradicts
-   * nothing.
+   * The error that names the event in which the replica contradicts this log. `undefined` if no contradiction was
+   * found.
    */
   get contradicted(): ChronicleError | undefined {
     return this.#contradicted;
   }
 
-  /** The last event that the replica has acknowledged as durable in this session. */
+  /** The seq of the last event that the replica has acknowledged as durable in this session. */
   get acknowledged(): number {
     return this.#push.acknowledged;
   }
@@ -150,8 +153,8 @@ export class OriginSession {
   }
 
   /**
-   * Resolves to true once the replica has answered. Resolves to false if the session ends first. Asks the replica for a
-   * content that nobody has. A live replica answers at once with `ContentNotFound`.
+   * Asks the replica for a content that nobody has. A live replica answers at once with `ContentNotFound`. Resolves to
+   * true once the replica has answered, and to false if the session ends first.
    */
   async isThere(): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -170,7 +173,7 @@ export class OriginSession {
 
   /**
    * Resolves once the replica holds this event durably (a barrier). Rejects with `UNAVAILABLE` if the connection ends
-   * before that.
+   * first.
    */
   reaches(sequence: number): Promise<void> {
     return this.#reached.wait(sequence);
@@ -233,8 +236,8 @@ export class OriginSession {
   }
 
   /**
-   * Sends the head if the replica was not told of it yet. From the head, a replica that has received only a part of a
-   * commit knows that more follows. The replica then waits for the rest.
+   * Sends the head if it was not sent to the replica yet. A replica that has received only a part of a commit learns
+   * from the head that more events follow. The replica then waits for the rest.
    */
   #tellHead(): void {
     if (this.#options.history.isLastKnown(this.#told)) return;
@@ -346,15 +349,16 @@ export class OriginSession {
     await this.#sendSignedHead();
   }
 
-  /** Lets this session send secrets. Throws `FORBIDDEN` if the client is not allowed to have them. */
+  /** Lets this session send secrets. Throws `FORBIDDEN` if the client is not allowed to have secrets. */
   #admitSecrets(): void {
     if (this.#options.mayHaveSecrets !== true) throw onlyForPeople();
     this.#given.admitSecrets();
   }
 
   /**
-   * Returns the fields of `HelloAck` about the decided entries, and begins the intake after these entries. If further
-   * entries are decided over another connection of this replica, the intake refuses the entries of this connection.
+   * Returns the fields of `HelloAck` about the decided entries (changes that the replica has written back, and that the
+   * origin has accepted or rejected). Begins the intake after these entries. If further entries are decided over
+   * another connection of this replica, the intake refuses the entries of this connection.
    */
   #decidedUpTo({ upTo, hash }: SettledWriteBack): Pick<MessageOf<"HelloAck">, "settled_local_seq" | "settled_hash"> {
     this.#intake?.begin(upTo);
@@ -362,14 +366,15 @@ export class OriginSession {
   }
 
   /**
-   * Returns true if the replica can be sent the events after this head. Otherwise, tells the replica that it cannot
+   * Returns true if the events after this head can be sent to the replica. Otherwise, tells the replica that it cannot
    * follow, and returns false. Throws `INTEGRITY_VIOLATION` if the log contradicts the head.
    */
   async #canFollowFrom({ sequence, hash }: MessageOf<"Hello">["head"]): Promise<boolean> {
     const { history, maxBehind = MAX_BEHIND } = this.#options;
     const own = await history.head();
     const known = await history.hashAt(sequence);
-    // Check after `hashAt`, because `hashAt` can be the first to notice that the archive was dropped.
+    // Make this check after the call of `hashAt`, which can be the first to notice that the archived lines were
+    // dropped.
     if (sequence < history.firstSeq - 1) return this.#resync("compacted", own.seq);
     if (known !== hash) {
       this.#contradicted = contradiction(sequence, own.seq);
@@ -396,8 +401,8 @@ export class OriginSession {
   }
 
   /**
-   * The last event that the replica can have seen. Until an event is sent, this is the head in the replica's `Hello`. A
-   * replica that must reconcile can write back before any event is sent to it.
+   * The seq of the last event that the replica can have seen. Until an event is sent, this is the head in the replica's
+   * `Hello`. A replica that must reconcile can write back before any event is sent to it.
    */
   get #known(): number {
     return Math.max(this.#push.sent, this.#claimed);
@@ -444,8 +449,8 @@ export class OriginSession {
   }
 
   /**
-   * Answers a barrier request once the changes that were made in the folder before the request are recorded. Runs in
-   * the background, because recording can take long. If recording fails, no answer is sent, and the replica asks again
+   * Answers a barrier request once all changes that were made in the folder before the request are recorded. Runs in
+   * the background, because recording can take long. If recording fails, no answer is sent. The replica then asks again
    * at its next heartbeat.
    */
   #confirm(sequence: number): void {
@@ -482,8 +487,8 @@ export class OriginSession {
 }
 
 /**
- * Returns the error for a replica that holds an event that the log contradicts. Either the replica lies or the origin
- * has lost lines, because all lines of a replica came from its origin.
+ * Returns the error for a replica that holds an event that the log contradicts. All lines of a replica came from its
+ * origin. Therefore, either the replica lies or the origin has lost lines.
  */
 function contradiction(sequence: number, last: number): ChronicleError {
   const what =

@@ -1,11 +1,11 @@
 /**
  * An origin's list of its replicas. Each replica has a cursor and a holder. The cursor is the last event that the
- * replica holds durably, and only grows. The holder is the client that presents the replica.
+ * replica holds durably. It never decreases. The holder is the client to which the replica belongs.
  *
  * At most `MOST_HELD` replicas are kept for each holder. A further replica replaces the least recently seen replica of
- * the same holder. A replaced replica that connects again names its last event itself, and is listed again.
+ * the same holder. If a replaced replica connects again, it names its last event itself, and is listed again.
  *
- * The list is not a record of the workspace. In a record, each acknowledgement would be an event that must be
+ * The list is not a record of the workspace. Otherwise, each acknowledgement would be an event that must be
  * acknowledged itself. Backends: `MemoryReplicaCursors`, `FileReplicaCursors`.
  */
 export interface ReplicaCursors {
@@ -17,8 +17,8 @@ export interface ReplicaCursors {
    */
   advance(replica: string, sequence: number): void;
   /**
-   * Returns the client that may present a replica (`admitReplica`). Returns `undefined` if the replica is unknown, or
-   * if nobody has presented the replica since holders were introduced.
+   * Returns the client to which the replica belongs (see `admitReplica`). Returns `undefined` if the replica is
+   * unknown, or if no client has connected as this replica since origins began to record holders.
    */
   holder(replica: string): string | undefined;
   /** Sets the holder of a replica. In a file, the holder is durable on return. Throws `IO` if the write fails. */

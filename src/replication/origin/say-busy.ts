@@ -10,7 +10,8 @@ export async function sayBusy(channel: Channel): Promise<void> {
 }
 
 /**
- * Repeats `sayBusy` until disposed, because opening a workspace can take longer than a replica waits without a message.
+ * Calls `sayBusy` repeatedly until disposed. Opening a workspace can take longer than a replica waits without a
+ * message.
  */
 export function keepSayingBusy(channel: Channel, timers: Timers, everyMs: number): Disposable {
   let next: Disposable;

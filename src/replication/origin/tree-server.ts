@@ -21,7 +21,8 @@ type Anchor = NonNullable<MessageOf<"FullResyncRequired">["anchor"]>;
 const MAX_WAITING = 64;
 
 /**
- * The maximum number of counted bytes in one answer. The other 64 KiB of the head are for fields that are not counted.
+ * The maximum number of counted bytes in one answer, which is the head (JSON) of a frame. The other 64 KiB of the head
+ * are for fields that are not counted.
  */
 const MOST_BYTES = MAX_HEAD_BYTES - 64 * 1024;
 
@@ -29,7 +30,8 @@ const MOST_BYTES = MAX_HEAD_BYTES - 64 * 1024;
 const FOLDER_BYTES = 256;
 
 /**
- * Answers the requests of a replica that reconciles in full, one at a time. Therefore, at most one answer to a slow
+ * Answers the requests of a replica that reconciles in full: instead of following the events, the replica compares its
+ * folders with a present state of the origin. Answers one request at a time. Therefore, at most one answer to a slow
  * replica is in memory.
  */
 export class TreeServer {
@@ -39,7 +41,7 @@ export class TreeServer {
   readonly #trees: TreeSource;
   readonly #waiting: Request[] = [];
   #anchor: TreeAnchor | undefined;
-  /** The seq of the last state that `end` has ended; -1 if there is none. */
+  /** The seq of the last state that `end` has ended; -1 if no state has ended yet. */
   #ended = -1;
   #view: { readonly sequence: number; readonly since: number; readonly view: TreeView } | undefined;
   #isServing = false;
@@ -60,8 +62,8 @@ export class TreeServer {
   }
 
   /**
-   * Called when the replica holds the events up to `reached`. Ends the state if the replica has reached it, so that the
-   * next `begin` returns a later state.
+   * Called when the replica holds the events up to `reached`. Ends the state that `begin` has returned if the replica
+   * holds the events up to that state. The next `begin` then returns a later state.
    */
   end(reached: number): void {
     if (this.#anchor === undefined || reached < this.#anchor.seq) return;
@@ -71,7 +73,8 @@ export class TreeServer {
   }
 
   /**
-   * Queues a request. Throws `LIMIT_EXCEEDED` if too many requests wait, and `USAGE` for a state that was not offered.
+   * Queues a request. Throws `LIMIT_EXCEEDED` if too many requests wait, and `USAGE` if the request is about a state
+   * that `begin` has not returned.
    */
   ask(request: Request): void {
     // Ignore requests about a state that has ended, because a network can repeat a frame, even after another
@@ -116,7 +119,7 @@ export class TreeServer {
     else yield* this.#erasures(request);
   }
 
-  /** Answers with a piece of the erasures. Yields nothing if the reconciliation has ended. */
+  /** Yields a piece of the erasures (see `TreeAnchor.erasures`). Yields nothing if the reconciliation has ended. */
   *#erasures({ sequence, offset }: MessageOf<"ErasuresRequest">): Generator<MessageOf<"ErasuresResponse">, void> {
     if (this.#anchor?.seq !== sequence) return;
     const { erasures } = this.#anchor;
@@ -128,8 +131,8 @@ export class TreeServer {
   }
 
   /**
-   * Answers with the listings of the requested folders, in one or more messages. A folder whose children do not all fit
-   * is the last folder of its message.
+   * Yields the listings of the requested folders, in one or more messages. If the children of a folder do not all fit,
+   * the folder is the last one of its message.
    */
   async *#listings({ sequence, since, folders }: FoldersRequest): AsyncGenerator<MessageOf<"TreeResponse">, void> {
     const view = await this.#viewSince(sequence, since);
@@ -217,21 +220,23 @@ export interface TreeAnchor extends Head {
   readonly frontier: readonly Hash[];
   readonly record: BaseRecord;
   /**
-   * The last event of each `erase:` record up to that state, as record rows of a base. The earliest of these events can
-   * be missing, because the size is limited (`MAX_ERASURES_BYTES`).
+   * The last event of each `erase:` record up to the state, as record rows of a base. Because the size is limited
+   * (`MAX_ERASURES_BYTES`), the earliest of these events can be missing.
    */
   readonly erasures: Buffer;
 }
 
 export interface AskedFolder {
   readonly path: WorkspacePath;
-  /** The listing begins after this name. `undefined` to begin at the first name. */
+  /** The name after which the listing begins. `undefined` if the listing begins with the first name. */
   readonly after: string | undefined;
   /** The folder's Merkle hash at the replica. */
   readonly hash: Hash | undefined;
 }
 
-/** A child of a listed folder. `row.entry` is undefined for a path that was deleted after the replica's event. */
+/**
+ * A child of a listed folder. `row.entry` is `undefined` for a path that was deleted after the replica's last event.
+ */
 export interface ListedChild {
   readonly name: string;
   readonly row: IterationRow;
@@ -254,16 +259,17 @@ export interface ListedFolder {
 }
 
 export interface TreeSource {
-  /** Returns the present state. `view` accepts this state until the history begins after this state. */
+  /** Returns the present state. `view` accepts this state until the lines of the log up to the state are dropped. */
   anchor(): Promise<TreeAnchor>;
   /**
    * Returns the state after event `seq`, for a replica that holds the events up to `since`. If `since` is 0 (no event),
-   * every deletion is new. This method and the view reject with `UNAVAILABLE` once the history begins after that state.
+   * every deletion is new to the replica. This method and the returned view reject with `UNAVAILABLE` once the lines of
+   * the log up to that state are dropped.
    */
   view(seq: number, since: number): Promise<TreeView>;
 }
 
-/** A state, with the changes since an earlier event. */
+/** A state, in which everything that has changed since an earlier event is marked as touched. */
 export interface TreeView {
   list(folder: AskedFolder): Promise<ListedFolder>;
 }
