@@ -43,7 +43,11 @@ export interface TicksShape {
   changed: number[];
   /** The event up to which the history was looked at: a reader continues with `after`. */
   head: number;
-  /** True if the range has more ticks: after the last row, or with `reverse`, before the first row. */
+  /**
+   * True if the range has more ticks: after the last row, or with `reverse`, before the first row. With `reverse`, a reader
+   * continues with `before`: the last event of the first row; if it is an `edit` or a `sync`, its first event, because the
+   * row may stand for changes of several files.
+   */
   more: boolean;
 }
 

@@ -92,6 +92,22 @@ it("a history is read in pieces, in either direction, and a piece never has an e
   await expect(workspace.ticks({ limit: 20_001 })).rejects.toMatchObject({ code: "USAGE" });
 });
 
+it("changes that were recorded together are read in pieces, and none of them twice", async () => {
+  await using project = new Project();
+  const workspace = await project.init();
+  for (const path of ["a", "b", "c", "d", "e"]) project.write(path, "1");
+  await workspace.snapshot();
+  const first =
+    (await workspace.ticks({ limit: 4, reverse: true, before: (await workspace.ticks()).head })).last[0] ?? 0;
+  const edits = (await ticks(workspace)).filter((row) => row.includes(" edit "));
+  expect(edits).toEqual([`${first - 4}-${first} edit done person 5`]);
+  const newest = await workspace.ticks({ limit: 2, reverse: true, before: first + 1 });
+  expect([rowsOf(newest), newest.more]).toEqual([[`${first - 1}-${first} edit done person 2`], true]);
+  const before = first - (newest.events[0] ?? 0);
+  const older = await workspace.ticks({ limit: 3, reverse: true, before });
+  expect(rowsOf(older)).toEqual([`${first - 4}-${first - 2} edit done person 3`]);
+});
+
 it("work that goes on is a tick, too, and what is recorded of it later replaces it", async () => {
   await using project = new Project();
   const workspace = await project.init();

@@ -12,6 +12,7 @@ interface Wanted {
   readonly who?: TickActor["who"];
   readonly session?: string;
   readonly turn?: string;
+  readonly changed?: number;
 }
 
 const KINDS: TickKindName[] = ["tool", "command", "edit", "undo", "snapshot"];
@@ -39,7 +40,7 @@ export function piece(wanted: readonly Wanted[]): TicksShape {
     actor: wanted.map(({ actor = "claude" }) => actors.findIndex(([name]) => name === actor)),
     session: wanted.map(({ session }) => place(sessions ?? [], session)),
     turn: wanted.map(({ turn }) => place(turns ?? [], turn)),
-    changed: wanted.map(() => 1),
+    changed: wanted.map(({ changed = 1 }) => changed),
     head: wanted.at(-1)?.last ?? 0,
     more: false,
   };

@@ -42,6 +42,38 @@ it("what is recorded later of the same work replaces its tick, and its turn last
   expect(store.laneOfSession("s")).toBe("claude");
 });
 
+/** Changes of files that one capture recorded. */
+function capture(first: number, last: number) {
+  return { first, last, kind: "edit", ended: 9_000, changed: last - first + 1, actor: "mina", who: "person" } as const;
+}
+
+it("changes of files that one capture recorded are one tick, and are counted once, in whatever pieces they are read", () => {
+  const store = new TickStore();
+  store.add(piece([capture(3_001, 5_000)]));
+  store.head = 5_000;
+  expect(store.oldest).toBe(3_001);
+  store.add(piece([{ last: 7 }, capture(8, 3_000)]));
+  expect([store.oldest, store.size]).toEqual([7, 2]);
+  expect(store.at(0)).toMatchObject({ first: 8, last: 5_000, changed: 4_993 });
+  // Pieces that came with the events begin before what was read since.
+  store.add(piece([capture(4_001, 5_000)]));
+  store.add(piece([capture(4_501, 5_500)]));
+  store.head = 5_500;
+  store.add(piece([{ ...capture(5_501, 5_600), ended: 9_001 }]));
+  expect([store.at(0), store.at(2), store.size]).toMatchObject([
+    { first: 8, last: 5_500, changed: 5_493 },
+    { first: 5_501, last: 5_600, changed: 100 },
+    3,
+  ]);
+});
+
+it("an older answer that arrives later replaces nothing", () => {
+  const store = new TickStore();
+  store.add(piece([{ last: 9, first: 5, outcome: "failed" }]));
+  store.add(piece([{ last: 5, outcome: "open" }]));
+  expect(store.at(0)).toMatchObject({ first: 5, last: 9, outcome: "failed" });
+});
+
 it("a hundred thousand ticks are no more columns than fit, and each column says what it has", () => {
   const store = new TickStore();
   const many = Array.from({ length: 100_000 }, (_, n) => ({ last: n + 1, ended: n }));

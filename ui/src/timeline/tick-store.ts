@@ -14,6 +14,20 @@ interface MutableLane extends TickLane {
   isSorted: boolean;
 }
 
+/** A tick of a piece. */
+interface AddedRow {
+  readonly first: number;
+  readonly last: number;
+  readonly ended: number;
+  readonly started: number;
+  readonly kind: number;
+  readonly outcome: number;
+  readonly changed: number;
+  readonly lane: number;
+  readonly session: number;
+  readonly turn: string | undefined;
+}
+
 /** The ticks that were read so far. The object is a new one after each change of the store. */
 export interface Ticks {
   readonly store: TickStore;
@@ -40,7 +54,8 @@ export interface TickAt {
 
 /**
  * All ticks of a history that were read, in columns, so that a hundred thousand of them take few megabytes and are drawn
- * in one frame. Pieces may arrive in any order. A tick replaces the one with the same first event.
+ * in one frame. Pieces may arrive in any order, and more than once. A tick replaces the one with the same first event,
+ * if it does not end earlier. Changes of files that one capture recorded are one tick, although several pieces have them.
  */
 export class TickStore {
   /** The event after which newer ticks are read. */
@@ -48,7 +63,7 @@ export class TickStore {
   /** True if older ticks were not read yet. */
   hasOlder = false;
   size = 0;
-  /** The oldest last event of a tick. Older ticks are read before it. */
+  /** The event before which older ticks are read. */
   oldest = Number.POSITIVE_INFINITY;
   kinds: readonly TickKindName[] = [];
   outcomes: readonly TickOutcomeName[] = [];
@@ -61,7 +76,9 @@ export class TickStore {
   #lane = new Uint16Array(1_024);
   #turn = new Int32Array(1_024);
   #session = new Int32Array(1_024);
+  /** The rows by their first events; those of changes of files also by their last ones. */
   readonly #rowOf = new Map<number, number>();
+  readonly #rowOfFilesTo = new Map<number, number>();
   readonly #lanes: MutableLane[] = [];
   readonly #laneOf = new Map<string, number>();
   readonly #sessions = new Words();
@@ -178,31 +195,80 @@ export class TickStore {
     return from > to ? undefined : [from, to];
   }
 
-  /** Adds a piece. */
+  /** Adds a piece. `head` and `oldest` must be those before the piece. */
   add(piece: TicksShape): void {
     this.kinds = piece.kinds;
     this.outcomes = piece.outcomes;
     const sessions = piece.sessions.map((one) => this.#sessions.add(one));
     const lanes = piece.actors.map((one) => this.#laneFor(one));
-    this.oldest = Math.min(this.oldest, piece.last[0] ?? Number.POSITIVE_INFINITY);
+    const known = { from: this.oldest, to: this.head };
     let [last, ended] = [0, 0];
     for (const [n, difference] of piece.last.entries()) {
       last += difference;
       ended += at(piece.ended, n);
-      const first = last - at(piece.events, n);
-      const row = this.#place(first);
-      const lane = lanes[at(piece.actor, n)] ?? 0;
-      const session = sessions[at(piece.session, n)] ?? -1;
-      this.#first[row] = first;
-      this.#last[row] = last;
-      this.#ended[row] = ended;
-      this.#changed[row] = at(piece.changed, n);
-      this.#kind[row] = at(piece.kind, n);
-      this.#outcome[row] = at(piece.outcome, n);
-      this.#session[row] = session;
-      this.#enter(row, lane);
-      this.#noteTurn(row, piece.turns[at(piece.turn, n)], ended - at(piece.took, n));
+      const kind = at(piece.kind, n);
+      const row: AddedRow = {
+        ...{ first: last - at(piece.events, n), last, ended, started: ended - at(piece.took, n) },
+        ...{ kind, outcome: at(piece.outcome, n), changed: at(piece.changed, n), lane: lanes[at(piece.actor, n)] ?? 0 },
+        ...{ session: sessions[at(piece.session, n)] ?? -1, turn: piece.turns[at(piece.turn, n)] },
+      };
+      const isOfFiles = OF_FILES.has(piece.kinds[kind]);
+      // The row of a capture stands for rows that end earlier. All of them are in the piece.
+      if (n === 0) this.oldest = Math.min(this.oldest, isOfFiles ? row.first : last);
+      const added = isOfFiles ? withoutKnown(row, known) : row;
+      if (added !== undefined && !(isOfFiles && this.#join(added))) this.#put(added, isOfFiles);
     }
+  }
+
+  /** Adds changes of files to a tick of the same capture that begins right after them, or ends right before them. */
+  #join({ first, last, changed, ...row }: AddedRow): boolean {
+    const [after, before] = [this.#rowOf.get(last + 1), this.#rowOfFilesTo.get(first - 1)];
+    const joined = [after, before].find((one) => one !== undefined && this.#isSameCapture(one, row));
+    if (joined === undefined) return false;
+    this.#changed[joined] = (this.#changed[joined] ?? 0) + changed;
+    if (joined === after) {
+      this.#rowOf.delete(last + 1);
+      this.#rowOf.set(first, joined);
+      this.#first[joined] = first;
+    } else {
+      this.#rowOfFilesTo.delete(first - 1);
+      this.#rowOfFilesTo.set(last, joined);
+      this.#last[joined] = last;
+      const lane = this.#lanes[row.lane];
+      if (lane !== undefined) lane.isSorted = false;
+    }
+    return true;
+  }
+
+  #isSameCapture(known: number, row: Pick<AddedRow, "kind" | "ended" | "lane" | "session" | "turn">): boolean {
+    const isSameWork = this.#kind[known] === row.kind && this.#ended[known] === row.ended;
+    return (
+      isSameWork && this.#lane[known] === row.lane && this.#session[known] === row.session && this.#isOf(known, row)
+    );
+  }
+
+  #isOf(known: number, { session, turn }: Pick<AddedRow, "session" | "turn">): boolean {
+    const number = turn === undefined ? -1 : this.turnNumber(this.#sessions.word(session) ?? "", turn);
+    return this.#turn[known] === number;
+  }
+
+  #put(
+    { first, last, ended, started, kind, outcome, changed, lane, session, turn }: AddedRow,
+    isOfFiles: boolean,
+  ): void {
+    const row = this.#place(first);
+    // An answer that was given earlier may arrive later.
+    if (row < this.size && this.lastAt(row) > last) return;
+    this.#first[row] = first;
+    this.#last[row] = last;
+    this.#ended[row] = ended;
+    this.#changed[row] = changed;
+    this.#kind[row] = kind;
+    this.#outcome[row] = outcome;
+    this.#session[row] = session;
+    if (isOfFiles) this.#rowOfFilesTo.set(last, row);
+    this.#enter(row, lane);
+    this.#noteTurn(row, turn, started);
   }
 
   #enter(row: number, number: number): void {
@@ -263,6 +329,18 @@ export class TickStore {
     this.#turn = larger(this.#turn, new Int32Array(length));
     this.#session = larger(this.#session, new Int32Array(length));
   }
+}
+
+/** The kinds of ticks that stand for changes of files which were recorded together, one event for each. */
+const OF_FILES: ReadonlySet<TickKindName | undefined> = new Set(["edit", "sync"] as const);
+
+/** Returns the part of changes of files that is not among the known events; `undefined` if there is none. */
+function withoutKnown(
+  row: AddedRow,
+  { from, to }: { readonly from: number; readonly to: number },
+): AddedRow | undefined {
+  if (row.first < from || row.first > to) return row;
+  return row.last <= to ? undefined : { ...row, first: to + 1, changed: row.last - to };
 }
 
 /** The key of the lane of an actor. The lanes of the list's lines have the same keys. */

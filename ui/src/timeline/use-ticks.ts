@@ -29,11 +29,13 @@ async function continued(on: WorkspaceApi, store = new TickStore()): Promise<Tic
     return store;
   }
   for (;;) {
-    const piece = await on.ticks({ after: store.head, limit: PIECE });
+    const after = store.head;
+    const piece = await on.ticks({ after, limit: PIECE });
     // The history was put back to an earlier state, or is another one.
-    if (piece.head < store.head) return continued(on);
+    if (piece.head < after) return continued(on);
     store.add(piece);
-    store.head = piece.more ? piece.last.reduce((sum, one) => sum + one, 0) : piece.head;
+    // Ticks that came with the events may have moved the head on meanwhile.
+    store.head = Math.max(store.head, piece.more ? piece.last.reduce((sum, one) => sum + one, 0) : piece.head);
     if (!piece.more) return store;
   }
 }
@@ -45,7 +47,7 @@ export function useTicks(workspace: string): Ticks | undefined {
   const key = ticksKey(workspace);
   const { data } = useQuery(ticksQuery(on, () => queries.getQueryData<Ticks>(key)));
   const store = data?.store;
-  const size = store?.size ?? 0;
+  const { size = 0, oldest } = store ?? {};
   const isWanted = store?.hasOlder === true && size < MOST;
   useEffect(() => {
     if (store === undefined || !isWanted) return undefined;
@@ -63,8 +65,9 @@ export function useTicks(workspace: string): Ticks | undefined {
     return () => {
       isOver = true;
     };
-    // `on` and `key` are made anew in each render, and always name the workspace. A new size asks for the next piece.
+    // `on` and `key` are made anew in each render, and always name the workspace. An older
+    // piece asks for the next one. So does an event, in case that a request failed.
     // oxlint-disable-next-line react/exhaustive-deps
-  }, [workspace, queries, store, isWanted, size]);
+  }, [workspace, queries, store, isWanted, oldest, size]);
   return data;
 }
