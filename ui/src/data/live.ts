@@ -1,6 +1,7 @@
-import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type Query, type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
 import { ChronicleError } from "../../../src/client/index.ts";
+import type { RecentShape } from "../../../src/api/recent-api.ts";
 import type { HeadChangeShape } from "../../../src/api/shapes.ts";
 import { type Ticks, ticksKey } from "../timeline/tick-store.ts";
 import { useApi, useWorkspaceApi } from "./api.ts";
@@ -56,12 +57,15 @@ function useIsVisible(): boolean {
 
 /**
  * How far the server has said that a workspace's history has grown. `recentQuery` then asks only for what is new, and is
- * content with an answer that other pages got.
+ * content with an answer that other pages got. There is none after the page itself has changed something.
  */
 export interface LiveHead {
   readonly seq: number;
-  /** True if the history has only grown since the last read: nothing was undone, and older lines say the same. */
-  readonly isGrown: boolean;
+  /**
+   * The event up to which something else than growth is known: something was undone, for instance. Older lines of an
+   * answer that takes this event into account still say the same.
+   */
+  readonly changed: number;
 }
 
 export function liveHeadKey(id: string) {
@@ -122,16 +126,21 @@ const MADE_OLD_BY: Readonly<Record<string, readonly string[] | undefined>> = {
     conflicts: ["conflict"],
     present: ["conflict", "file"],
   },
-  ...{ changes: OF_WORK, action: ["action", "intent", "prune"] },
-  ...{ du: [], prune: [], blame: [], palette: [], find: [] },
+  ...{ changes: OF_WORK, action: ["action", "intent", "prune"], snapshots: ["snapshot", "prune"] },
+  ...{ prunings: ["prune"], erasures: ["erase"], refusals: ["refused", "action"] },
+  ...{ du: [], prune: [], "pruned actions": [], replicas: [], blame: [], palette: [], find: [] },
 };
 
-async function renewBy(queries: QueryClient, id: string, changes: readonly HeadChangeShape[]): Promise<void> {
+/** Makes what is shown of a workspace new after these changes of its history. */
+export async function renewBy(queries: QueryClient, id: string, changes: readonly HeadChangeShape[]): Promise<void> {
   const seq = changes.at(-1)?.seq ?? 0;
   const isUnknown = changes.some(({ records }) => records === null);
   const records = new Set(changes.flatMap((one) => one.records ?? []));
   const isGrown = !isUnknown && [...records].every((kind) => ADDING.has(kind));
-  queries.setQueryData<LiveHead>(liveHeadKey(id), { seq, isGrown });
+  queries.setQueryData<LiveHead>(liveHeadKey(id), (before) => ({
+    seq,
+    changed: isGrown && before !== undefined ? before.changed : seq,
+  }));
   const isTold = new Set<unknown>();
   const kinds = new Set([...records].map((kind) => kind.replace(/:.*/, "")));
   const isMeant = ([kind, of, what, detail]: readonly unknown[]): boolean => {
@@ -142,7 +151,7 @@ async function renewBy(queries: QueryClient, id: string, changes: readonly HeadC
     return by.length > 0 && (isUnknown || by.some((one) => one === ANY || kinds.has(one)));
   };
   if (takeTicks(queries, id, changes)) isTold.add("ticks");
-  await invalidate(queries, isMeant);
+  await renew(queries, isMeant, seq);
 }
 
 /** Adds the ticks that came with the changes to those that were read. Returns false if they must be read. */
@@ -150,6 +159,9 @@ function takeTicks(queries: QueryClient, id: string, changes: readonly HeadChang
   const key = ticksKey(id);
   const store = queries.getQueryData<Ticks>(key)?.store;
   if (store === undefined) return false;
+  // The history begins later now.
+  if (changes.some(({ records }) => records?.includes("compact") === true)) store.isOutdated = true;
+  if (store.isOutdated) return false;
   for (const { after, seq, ticks } of changes) {
     if (ticks === null || store.head < after) return false;
     for (const piece of ticks) store.add(piece);
@@ -173,15 +185,34 @@ function isOfOneMoment(what: unknown, detail: unknown): boolean {
 
 /** Marks what is shown of a workspace as old, so that it is read again: after the page itself has changed something. */
 export async function renewWorkspace(queries: QueryClient, id: string): Promise<void> {
-  queries.setQueryData<LiveHead | undefined>(liveHeadKey(id), (head) => head && { ...head, isGrown: false });
+  // The server has not said yet which events the change has, so an answer that others got is not enough.
+  queries.removeQueries({ queryKey: liveHeadKey(id), exact: true });
   const isMeant = ([kind, of, what]: readonly unknown[]): boolean =>
     of === id && (kind === "timeline" || (kind === "workspace" && MADE_OLD_BY[String(what)]?.length !== 0));
-  await invalidate(queries, isMeant);
+  await queries.invalidateQueries({ predicate: ({ queryKey }) => isMeant(queryKey) });
 }
 
-async function invalidate(queries: QueryClient, isMeant: (key: readonly unknown[]) => boolean): Promise<void> {
+/** Reads again what event `seq` has made old. */
+async function renew(queries: QueryClient, isMeant: (key: readonly unknown[]) => boolean, seq: number): Promise<void> {
+  const predicate = ({ queryKey }: Pick<Query, "queryKey">): boolean => isMeant(queryKey);
+  const begun = queries.getQueryCache().findAll({ predicate, fetchStatus: "fetching" });
+  const ends = begun.flatMap(({ promise }) => promise ?? []);
   // A read that is under way is not given up, or a busy workspace would never be shown.
-  await queries.invalidateQueries({ predicate: ({ queryKey }) => isMeant(queryKey) }, { cancelRefetch: false });
+  await queries.invalidateQueries({ predicate }, { cancelRefetch: false });
+  if (begun.length === 0) return;
+  // Such a read may have begun before the event was recorded.
+  await Promise.allSettled(ends);
+  const old = new Set(begun.filter((query) => !hasEvent(query, seq)).map(({ queryHash }) => queryHash));
+  const isOld = ({ queryHash }: Pick<Query, "queryHash">): boolean => old.has(queryHash);
+  await queries.invalidateQueries({ predicate: isOld }, { cancelRefetch: false });
+}
+
+/** Returns true if the answer of a query says that it takes an event into account. */
+function hasEvent({ queryKey: [, , what], state: { data } }: Query, seq: number): boolean {
+  if (what === "recent") return ((data as RecentShape | undefined)?.seq ?? 0) >= seq;
+  if (what !== "ticks" || data === undefined) return false;
+  const { store } = data as Ticks;
+  return store.head >= seq && !store.isOutdated;
 }
 
 /** Calls `run` with the changes that were noted, one run at a time. The server sees to it that they are not too many. */

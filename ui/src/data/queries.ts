@@ -80,7 +80,7 @@ export function replicasQuery(on: WorkspaceApi) {
 /** The number of lines from which the home view tells what was done lately. */
 export const LATELY = 60;
 
-export function recentQuery(on: WorkspaceApi, limit: number, options: RecentOptions) {
+export function recentQuery(on: RecentSource, limit: number, options: RecentOptions) {
   return queryOptions({
     queryKey: ["workspace", on.id, "recent", limit, options],
     queryFn: ({ client, queryKey }) => {
@@ -92,6 +92,8 @@ export function recentQuery(on: WorkspaceApi, limit: number, options: RecentOpti
   });
 }
 
+type RecentSource = Pick<WorkspaceApi, "id" | "recent">;
+
 interface RecentAsked {
   readonly limit: number;
   readonly options: RecentOptions;
@@ -102,14 +104,22 @@ interface RecentAsked {
 /** Several pages ask for what is new after the same event, and get the same answer, although they have read different ones. */
 const SAME_AFTER = 64;
 
-/** Reads the newest lines. If the history has only grown, reads only what is new. */
-async function recentNow(on: WorkspaceApi, { limit, options, head, known }: RecentAsked): Promise<RecentShape> {
-  const shared = head === undefined ? options : { ...options, atLeast: head.seq };
-  if (known === undefined) return on.recent(limit, shared);
-  if (head?.isGrown !== true || known.seq > head.seq)
-    return withNewer(known, await on.recent(limit, shared), { after: 0, limit });
+/** Reads the newest lines. If the history has only grown since they were read, reads only what is new. */
+async function recentNow(on: RecentSource, { limit, options, head, known }: RecentAsked): Promise<RecentShape> {
+  if (head === undefined || known === undefined) {
+    const all = await on.recent(limit, head === undefined ? options : { ...options, atLeast: head.seq });
+    return known === undefined ? all : withNewer(known, all, { after: 0, limit });
+  }
   const after = Math.floor(known.seq / SAME_AFTER) * SAME_AFTER;
+  const shared = { ...options, atLeast: Math.max(head.seq, known.seq) };
+  if (known.seq < head.changed || known.seq > head.seq || hasOpenBefore(known, after))
+    return withNewer(known, await on.recent(limit, shared), { after: 0, limit });
   return withNewer(known, await on.recent(limit, { ...shared, after }), { after, limit });
+}
+
+/** True if work that goes on has no event after this one. Its line changes before it has one. */
+function hasOpenBefore({ items }: RecentShape, after: number): boolean {
+  return items.some(({ open, to_seq: last }) => open === true && last <= after);
 }
 
 /** The newest `limit` lines of the workspace's history. While other filters load, the former lines stay on screen. */

@@ -62,6 +62,8 @@ export class TickStore {
   head = 0;
   /** True if older ticks were not read yet. */
   hasOlder = false;
+  /** True if the history has become another one, so that a new store is to be begun. */
+  isOutdated = false;
   size = 0;
   /** The event before which older ticks are read. */
   oldest = Number.POSITIVE_INFINITY;

@@ -20,7 +20,8 @@ function ticksQuery(on: WorkspaceApi, known: () => Ticks | undefined) {
 }
 
 /** Reads what is new. A store without anything begins with the newest ticks. */
-async function continued(on: WorkspaceApi, store = new TickStore()): Promise<TickStore> {
+async function continued(on: WorkspaceApi, known?: TickStore): Promise<TickStore> {
+  const store = known === undefined || known.isOutdated ? new TickStore() : known;
   if (store.head === 0) {
     const newest = await on.ticks({ limit: FIRST, reverse: true });
     store.add(newest);
@@ -54,7 +55,7 @@ export function useTicks(workspace: string): Ticks | undefined {
     let isOver = false;
     void on.ticks({ before: store.oldest, limit: PIECE, reverse: true }).then(
       (piece) => {
-        if (isOver) return;
+        if (isOver || queries.getQueryData<Ticks>(key)?.store !== store) return;
         store.add(piece);
         store.hasOlder = piece.more;
         queries.setQueryData<Ticks>(key, { store });
