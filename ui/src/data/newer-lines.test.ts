@@ -37,11 +37,24 @@ it("a known line after the event is gone, if the answer does not have it", () =>
 it("once newer work is the next to be undone, no older line is", () => {
   const next = { is_next: true, back: "chronicle undo" } as const;
   const known = answer(9, [line("before", next)]);
-  expect(withNewer(known, answer(12, [line("seen", { back: "" })]), { after: 2, limit: 9 }).items[1]).toEqual(
-    line("before", next),
-  );
+  const seen = { ...answer(12, [line("seen", { back: "" })]), undoable: "before" };
+  expect(withNewer(known, seen, { after: 2, limit: 9 }).items[1]).toEqual(line("before", next));
   expect(withNewer(known, answer(12, [line("after", next)]), { after: 2, limit: 9 }).items).toEqual([
     line("after", next),
     line("before"),
   ]);
+});
+
+it("turns of several sessions may have the same id, and all lines of a sync have that of the other copy", () => {
+  const turn = (session: string, more: Partial<RecentItem> = {}) => line("1", { kind: "turn", session, ...more });
+  const sync = (from: number, to: number) => line("copy", { kind: "sync", from_seq: from, to_seq: to });
+  const known = answer(9, [turn("a"), sync(0, 2)]);
+  const newer = answer(12, [sync(9, 12), turn("b", { to_seq: 11 })]);
+  expect(withNewer(known, newer, { after: 2, limit: 9 }).items).toEqual([...newer.items, ...known.items]);
+});
+
+it("a filtered line is no longer the next to be undone, once other work is", () => {
+  const known = answer(9, [line("before", { is_next: true, back: "chronicle undo" })]);
+  const newer = { ...answer(12, []), undoable: "elsewhere" };
+  expect(withNewer(known, newer, { after: 2, limit: 9 }).items).toEqual([line("before")]);
 });

@@ -6,7 +6,8 @@ export function withNewer(known: RecentShape, newer: RecentShape, { after, limit
   // A line that says the same stays the same object, so that its row is not drawn again.
   const said = newer.items.map((one) => sameOr(before.get(keyOf(one)), one));
   const keys = new Set(newer.items.map(keyOf));
-  const hasNext = newer.items.some(({ is_next: isNext }) => isNext === true);
+  // The line of the next undo may be one that a filter leaves out.
+  const hasNext = newer.undoable !== known.undoable || newer.items.some(({ is_next: isNext }) => isNext === true);
   const older = known.items.filter((one) => one.to_seq <= after && !keys.has(keyOf(one)));
   return { ...newer, items: [...said, ...(hasNext ? older.map(notNext) : older)].slice(0, limit) };
 }
@@ -20,8 +21,12 @@ interface Joining {
   readonly limit: number;
 }
 
-function keyOf({ kind, id }: RecentItem): string {
-  return `${kind} ${id}`;
+/**
+ * The key of a line among all lines of a workspace. The id of a turn is its own only within its session. All lines of a
+ * sync have the id of the other copy.
+ */
+export function keyOf({ kind, id, session = "", from_seq: from }: RecentItem): string {
+  return `${kind} ${id} ${kind === "sync" ? from : session}`;
 }
 
 /** A line that the next undo took back, until newer work was done. */

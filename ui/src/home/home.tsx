@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { ShieldAlert, ShieldCheck } from "lucide-react";
 import type { WorkspaceShape } from "../../../src/api/shapes.ts";
 import { useWorkspaceApi } from "../data/api.ts";
+import { keyOf } from "../data/newer-lines.ts";
 import { LATELY, recentQuery, useWorkspaces } from "../data/queries.ts";
 import { workOf, workText } from "../data/work-ref.ts";
 import { Actor } from "../parts/actor.tsx";
@@ -127,7 +128,7 @@ function Activity({ id }: { readonly id: string }) {
       <span className="quiet">{todayText(changed, isCut)}</span>
       <ul className="last-work">
         {items.slice(0, 3).map((item) => (
-          <li key={item.id}>
+          <li key={keyOf(item)}>
             <Actor actor={item.actor} who={item.who} />
             <Link
               to="/w/$workspace/changes"

@@ -1,4 +1,5 @@
 import type { RecentItem } from "../../../src/api/recent-api.ts";
+import { keyOf } from "../data/newer-lines.ts";
 import type { Lane, Mark } from "./lane-model.ts";
 import type { TickAt, TickStore } from "./tick-store.ts";
 import { positionOf, type Span, timeAt } from "./time-scale.ts";
@@ -44,7 +45,7 @@ function markAt({ span, left, right }: Drawn, lane: Lane, x: number): Hit | unde
   }
   if (best === undefined) return undefined;
   const { item, time } = best;
-  return { key: `${item.kind} ${item.id}`, lane: lane.key, time, item, others: 0 };
+  return { key: keyOf(item), lane: lane.key, time, item, others: 0 };
 }
 
 function tickAt({ ticks, span, left, right }: Drawn, lane: Lane, x: number): Hit | undefined {

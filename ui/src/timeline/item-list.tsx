@@ -17,6 +17,7 @@ import {
 } from "lucide-react";
 import { memo, useCallback, useEffect, useRef } from "react";
 import type { RecentItem, RecentPath } from "../../../src/api/recent-api.ts";
+import { keyOf } from "../data/newer-lines.ts";
 import { Actor } from "../parts/actor.tsx";
 import { LineCounts, PathText } from "../parts/path-text.tsx";
 import { Ago } from "../parts/time.tsx";
@@ -43,7 +44,7 @@ export function ItemList({ items, selected, onSelect, isOld, onEnd }: ItemListPr
     getScrollElement: () => box.current,
     estimateSize: () => ROW_PX,
     overscan: 12,
-    getItemKey: (i) => `${items[i]?.kind} ${items[i]?.id}`,
+    getItemKey: (i) => (items[i] === undefined ? i : keyOf(items[i])),
   });
   const at = selected === undefined ? -1 : items.indexOf(selected);
   useEffect(() => {

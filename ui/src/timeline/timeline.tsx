@@ -2,6 +2,7 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { useMemo } from "react";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
 import type { SessionShape } from "../../../src/api/shapes.ts";
+import { keyOf } from "../data/newer-lines.ts";
 import { useSessions } from "../data/queries.ts";
 import { workOf, workText } from "../data/work-ref.ts";
 import { useSelected, useTickSelection } from "./use-selected.ts";
@@ -15,7 +16,7 @@ import { ItemDetail } from "./item-detail.tsx";
 import { ItemList } from "./item-list.tsx";
 import { MomentPanel } from "./moment-panel.tsx";
 import { Unrecorded } from "./unrecorded.tsx";
-import { itemKey, useItems } from "./use-items.ts";
+import { useItems } from "./use-items.ts";
 import { usePlayhead } from "./use-playhead.ts";
 import "./timeline.css";
 
@@ -64,7 +65,7 @@ export function Timeline() {
           ) : null}
         </section>
         {selected === undefined ? null : (
-          <ItemDetail key={itemKey(selected)} workspace={workspace} item={selected} onClose={() => select(undefined)} />
+          <ItemDetail key={keyOf(selected)} workspace={workspace} item={selected} onClose={() => select(undefined)} />
         )}
         {selected === undefined && at !== undefined ? (
           <MomentPanel workspace={workspace} moment={at} playhead={playhead} />

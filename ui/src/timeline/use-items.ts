@@ -2,6 +2,7 @@ import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo } from "react";
 import type { RecentItem, RecentOptions } from "../../../src/api/recent-api.ts";
 import { useWorkspaceApi } from "../data/api.ts";
+import { keyOf } from "../data/newer-lines.ts";
 import { useRecent } from "../data/queries.ts";
 
 /** The number of lines that are read with one request. */
@@ -67,13 +68,9 @@ function merged(
   older: readonly RecentItem[] | undefined,
 ): readonly RecentItem[] | undefined {
   if (newest === undefined || older === undefined) return newest ?? older;
-  const known = new Set(newest.map(itemKey));
+  const known = new Set(newest.map(keyOf));
   const end = newest.at(-1)?.to_seq ?? Number.POSITIVE_INFINITY;
-  return [...newest, ...older.filter((one) => one.to_seq <= end && !known.has(itemKey(one)))];
-}
-
-export function itemKey({ kind, id }: RecentItem): string {
-  return `${kind} ${id}`;
+  return [...newest, ...older.filter((one) => one.to_seq <= end && !known.has(keyOf(one)))];
 }
 
 /** True if lines may be missing between the two lists, because more came at once than are read again. */
