@@ -45,6 +45,14 @@ describeWithBrowser("conflicts", () => {
     await expect.poll(() => list.getByRole("button").count(), SOON).toBe(3);
     await page.getByRole("navigation", { name: "Views of the workspace" }).getByLabel("3 open").waitFor();
 
+    // No other conflict takes the place of one that was settled since its address was made.
+    const address = page.url();
+    await page.goto(`${address}?conflict=settled-long-ago`);
+    await page.getByText("This conflict is not open").waitFor();
+    expect(await page.getByRole("region", { name: /^Conflict at/ }).count()).toBe(0);
+    await page.goto(address);
+    await page.getByRole("region", { name: /^Conflict at/ }).waitFor();
+
     await list.getByRole("button", { name: /keep\.txt/ }).click();
     await page.getByRole("region", { name: "Conflict at keep.txt" }).getByText("Keep the current state").click();
     await list.getByRole("button", { name: /keep\.txt/ }).waitFor({ state: "detached" });

@@ -137,6 +137,17 @@ describeWithBrowser("the page of a store", () => {
     expect(asked.filter((url) => !url.includes("limit=200"))).toEqual([]);
     await list.evaluate((element) => element.scrollTo(0, element.scrollHeight));
     await page.getByLabel(/^[46]00\+ open$/).waitFor();
+    await list.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+    // An address may name a conflict that is not among the first ones.
+    await list
+      .getByRole("button", { name: /^f0[3-6]/ })
+      .first()
+      .click();
+    const shown = page.getByRole("region", { name: /^Conflict at f0[3-6]/ });
+    const name = (await shown.getAttribute("aria-label")) ?? "";
+    await page.reload();
+    await page.getByRole("region", { name: /^Conflict at/ }).waitFor();
+    expect(await shown.getAttribute("aria-label")).toBe(name);
   });
 
   it("shows the exact time of what a wrong clock puts into the future", async () => {

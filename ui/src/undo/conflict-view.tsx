@@ -6,6 +6,7 @@ import type { ConflictShape } from "../../../src/api/conflict-shape.ts";
 import { ChronicleError } from "../../../src/client/index.ts";
 import { Images } from "../changes/images.tsx";
 import { useMayChange, useWorkspaceApi } from "../data/api.ts";
+import { renewWorkspace } from "../data/live.ts";
 import { LARGEST_TEXT, useIterations, useText } from "../data/queries.ts";
 import { givenPath } from "../parts/given-path.ts";
 import { PathText } from "../parts/path-text.tsx";
@@ -40,7 +41,7 @@ export function Conflict({ workspace, conflict, settling }: ConflictProps) {
   const settle = useMutation({
     mutationFn: (options: Parameters<typeof on.resolve>[1]) => on.resolve(conflict.id, options),
     onSuccess: settling.onDone,
-    onSettled: () => queries.invalidateQueries({ queryKey: ["workspace", workspace] }).then(settling.onRenewed),
+    onSettled: () => renewWorkspace(queries, workspace).then(settling.onRenewed),
   });
   const isBusy = settle.isPending || settling.isResting;
   const { shown, error, again } = useShown(workspace, conflict);

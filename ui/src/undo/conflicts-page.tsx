@@ -1,9 +1,10 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { type ReactNode, useMemo, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useState } from "react";
 import type { ResolveShape } from "../../../src/api/action-shapes.ts";
 import type { ConflictShape } from "../../../src/api/conflict-shape.ts";
 import { useWorkspaceApi } from "../data/api.ts";
+import { renewWorkspace } from "../data/live.ts";
 import { useConflicts } from "../data/queries.ts";
 import { PathText } from "../parts/path-text.tsx";
 import { Empty, Loading, Problem } from "../parts/states.tsx";
@@ -21,15 +22,19 @@ export function ConflictsPage() {
   const navigate = useNavigate({ from: "/w/$workspace/conflicts" });
   const [last, setLast] = useState<ResolveShape>();
   const [isResting, setResting] = useState(false);
-  const { data: read, error, fetchNextPage } = useConflicts(workspace);
+  const { data: read, error, fetchNextPage, hasNextPage, isFetching } = useConflicts(workspace);
   const data = useMemo(() => read?.pages.flat(), [read]);
+  const current = chosen === undefined ? data?.[0] : data?.find(({ id }) => id === chosen);
+  const isSought = data !== undefined && current === undefined && hasNextPage && error === null;
+  useEffect(() => {
+    if (isSought && !isFetching) void fetchNextPage();
+  }, [isSought, isFetching, fetchNextPage]);
   const choose = (conflict: ConflictShape | undefined): void =>
     void navigate({ replace: true, search: conflict === undefined ? {} : { conflict: conflict.id } });
   if (data === undefined && error !== null) return <Problem error={error} />;
   if (data === undefined) return <Loading />;
   const wayBack = last === undefined ? null : <Settled key={last.conflict.id} workspace={workspace} last={last} />;
   if (data.length === 0) return <NoConflicts>{wayBack}</NoConflicts>;
-  const current = data.find(({ id }) => id === chosen) ?? data[0];
   const settling: Settling = {
     isResting,
     onDone: (result) => {
@@ -46,10 +51,25 @@ export function ConflictsPage() {
         {wayBack}
         <ConflictList conflicts={data} current={current} onChosen={choose} onEnd={() => void fetchNextPage()} />
       </div>
-      {current === undefined ? null : (
+      {current !== undefined ? (
         <Conflict key={current.id} workspace={workspace} conflict={current} settling={settling} />
+      ) : isSought ? (
+        <Loading />
+      ) : error === null ? (
+        <NotOpen />
+      ) : (
+        <Problem error={error} />
       )}
     </div>
+  );
+}
+
+/** The address names a conflict that is not open. No other one takes its place, because its buttons would settle that. */
+function NotOpen() {
+  return (
+    <Empty title="This conflict is not open">
+      <p className="quiet">It may have been settled meanwhile. Choose another one from the list.</p>
+    </Empty>
   );
 }
 
@@ -69,7 +89,7 @@ function Settled({ workspace, last }: { readonly workspace: string; readonly las
   const { undo_id: operation, conflict } = last;
   const back = useMutation({
     mutationFn: (id: string) => on.undo({ operation: id }),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["workspace", workspace] }),
+    onSettled: () => renewWorkspace(queries, workspace),
   });
   if (back.error !== null) return <Problem error={back.error} />;
   return (
