@@ -15,7 +15,7 @@ describeWithBrowser("the page of a store", () => {
     for (const command of ["chronicle init", "chronicle agents install claude", "chronicle run -- npm test"])
       await page.getByText(command, { exact: true }).waitFor();
     box.run(["init"]);
-    await page.getByRole("link", { name: /project$/ }).waitFor();
+    await page.locator(".card-title", { hasText: /project$/ }).waitFor();
   });
 
   it("shows what another process records, and says when the workspace is forgotten meanwhile", async () => {

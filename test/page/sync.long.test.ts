@@ -24,7 +24,7 @@ describeWithBrowser("a sync", () => {
       if (request.method() === "POST") decided.push(request.postData() ?? "");
       await route.fulfill({ json: request.method() === "POST" ? sync : { items: [sync], next: null } });
     });
-    await page.getByRole("link", { name: /project$/ }).click();
+    await page.locator(".card-title", { hasText: /project$/ }).click();
     await tab.go(`/w/${id}/sync`);
     const open = page.getByRole("button", { name: "Delete them on the other side, too…" });
     await open.click();

@@ -24,10 +24,8 @@ describeWithBrowser("taking work back", () => {
     // A part of a turn that was taken back is no longer there to be asked for.
     await using tab = await openTab(await box.address(), { expected: /status of 404/ });
     const { page } = tab;
-    await page
-      .getByRole("listitem")
-      .getByRole("link", { name: /project$/ })
-      .click();
+    // What needs attention has a link to the workspace, too, once it is known.
+    await page.locator(".card-title", { hasText: /project$/ }).click();
     await page.getByRole("button", { name: /Refactor the login/ }).click();
     const detail = page.getByRole("complementary", { name: "The selected work" });
     await detail.getByRole("link", { name: "See the changes" }).click();
