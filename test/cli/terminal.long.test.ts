@@ -90,7 +90,7 @@ describe("a terminal", () => {
       await box.must(["snapshot"]);
       box.write("a", "three");
       expect(onTerminal(box, "restore yesterday", "n")).toMatch(/the history begins at[\s\S]*Change 1 path/);
-      expect(onTerminal(box, "restore 2100-01-01", "n")).toMatch(/lies ahead[\s\S]*Change 1 path/);
+      expect(onTerminal(box, "restore 2100-01-01", "n")).toMatch(/lies in the future[\s\S]*Change 1 path/);
       expect(readFileSync(join(box.project, "a"), "utf8")).toBe("three");
       onTerminal(box, "restore 2100-01-01", "y");
       expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two");
