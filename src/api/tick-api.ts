@@ -73,7 +73,8 @@ export type TickKindName =
 export type TickOutcomeName = "done" | "open" | "failed" | "denied" | "abandoned" | "conflict";
 
 export interface TickActor {
-  /** The actor, as recorded. For a sync, the other copy. */
+  /** The actor, as recorded. For a sync and its conflicts, the id of the other copy. */
   actor: string;
+  /** `replica`: another copy of the workspace, which may be the origin. */
   who: "agent" | "person" | "command" | "replica" | "unknown";
 }

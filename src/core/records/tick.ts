@@ -36,6 +36,10 @@ export interface Tick {
   /** In epoch milliseconds. Equal to `started` if the work took no time that is known. */
   readonly started: number;
   readonly ended: number;
+  /**
+   * The actor. For changes that a replica has written, the id of the replica; `""` for changes that came from an origin,
+   * because their events do not name it.
+   */
   readonly actor: string;
   /** The session and its turn; `""` if there is none. */
   readonly session: string;
@@ -83,10 +87,17 @@ const OF_OTHERS: ReadonlySet<unknown> = new Set([
 
 function tickOfFile(event: TickSource): Tick | undefined {
   const { record } = event;
-  const cause = record["cause"];
+  const { cause } = record;
+  // An action that such an event names is one of the other copy, and has no tick here.
+  if (cause === "replica" || cause === "merge")
+    return { ...plain(event), kind: "sync", actor: replicaOf(record), changed: 1 };
   if (OF_OTHERS.has(cause) || record["action"] !== undefined || record["intent"] !== undefined) return undefined;
-  const isSync = cause === "replica" || cause === "merge";
-  return { ...plain(event), kind: isSync ? "sync" : "edit", changed: 1 };
+  return { ...plain(event), kind: "edit", changed: 1 };
+}
+
+/** Returns the replica that wrote a change; `""` if none did. */
+function replicaOf({ replica }: RecordBody): string {
+  return typeof replica === "object" && replica !== null && "id" in replica ? textOf(replica, "id") : "";
 }
 
 function tickOfAction({ ts, record }: TickSource): Made {

@@ -2,6 +2,9 @@ import { expect, it } from "vitest";
 import { Project } from "../../../test/helpers/project.ts";
 import type { TicksOptions, TicksShape } from "../../api/tick-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import { ORIGIN, ReplicaRig, replicaRecord } from "../../testing/replica-rig.ts";
+import { WriteBackRig } from "../../testing/write-back-rig.ts";
+import { ticksOf } from "./ticks.ts";
 
 /** Returns the ticks of a piece as rows, with the columns put together again. */
 function rowsOf(shape: TicksShape): string[] {
@@ -133,4 +136,41 @@ it("an undo that did not merge with later work is marked", async () => {
   await workspace.snapshot();
   await workspace.undo({ turn: "t1", session: "s", force: true });
   expect((await kinds(workspace)).at(-1)).toBe("undo conflict person 0");
+});
+
+/** The last ticks of a history, as the copy that they came from, with their kind and what they are a part of. */
+function copiesOf(shape: TicksShape): string[] {
+  return shape.last.map((_, n) => {
+    const { actor, who } = shape.actors[shape.actor[n] ?? -1] ?? {};
+    const of = [shape.sessions[shape.session[n] ?? -1], shape.turns[shape.turn[n] ?? -1]].join(" ");
+    return `${shape.kinds[shape.kind[n] ?? -1]} ${who} ${actor} ${of}`;
+  });
+}
+
+const WORK = { actor: "claude", session: "s", turn: "t", action: "a1" } as const;
+
+it("at an origin, what an agent did in a replica is work of the replica, also if its event names an action", async () => {
+  await using origin = await WriteBackRig.create({});
+  await origin.accept([await origin.entry(1, "a", "1", WORK), await origin.entry(2, "b", "1")]);
+  expect(copiesOf(await ticksOf(origin.context, { limit: 2, reverse: true }))).toEqual([
+    "sync replica r1 s t",
+    "sync replica r1  ",
+  ]);
+});
+
+it("in a replica, what anyone did at an origin is work of the origin from which it came", async () => {
+  await using replica = await ReplicaRig.open();
+  const bring = async (path: string, origin: string, by?: typeof WORK): Promise<void> => {
+    const change = await replica.change(path, await replica.file(path, "1"), by === undefined ? {} : { by });
+    await replica.apply({ record: replicaRecord({ origin, applied: 1 }), changes: [change] });
+  };
+  await bring("a", ORIGIN, WORK);
+  await bring("b", ORIGIN);
+  const ofOne = [`sync replica ${ORIGIN} s t`, `sync replica ${ORIGIN}  `];
+  const last = async (limit: number): Promise<string[]> =>
+    copiesOf(await ticksOf(replica.context, { limit, reverse: true }));
+  expect(await last(2)).toEqual(ofOne);
+  const other = ORIGIN.replaceAll("1", "2");
+  await bring("c", other, WORK);
+  expect(await last(3)).toEqual([...ofOne, `sync replica ${other} s t`]);
 });

@@ -1,6 +1,7 @@
 import type { TickActor, TicksOptions, TicksShape } from "../../api/tick-api.ts";
 import { TICK_KINDS, TICK_OUTCOMES } from "../../core/records/tick.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
+import { originOfRecordId } from "../../core/records/replica-record.ts";
 import type { TickRow } from "../../storage/index-store.ts";
 import type { Context } from "../log/context.ts";
 import { whoOf } from "./recent-line.ts";
@@ -18,7 +19,29 @@ export async function ticksOf(
   const upTo = Math.min(head, before === undefined ? head : before - 1);
   const found = await index.ticks({ after, upTo, limit: limit + 1, descending: reverse });
   const rows = found.slice(0, limit);
-  return { ...columnsOf(gathered(reverse ? rows.reverse() : rows)), head, more: found.length > limit };
+  const named = await namingOrigins(index, reverse ? rows.reverse() : rows);
+  return { ...columnsOf(gathered(named)), head, more: found.length > limit };
+}
+
+/**
+ * Makes the origin the actor of changes that came from an origin. The rows must be in the order of their last events. A step of a sync records the changes before its own
+ * end, so the origin is the one whose record of steps continues first.
+ */
+async function namingOrigins(index: Context["index"], rows: readonly TickRow[]): Promise<readonly TickRow[]> {
+  const isNameless = ({ kind, actor }: TickRow): boolean => kind === "sync" && actor === "";
+  if (!rows.some(isNameless)) return rows;
+  const origins = (await index.records("replica:")).flatMap(({ recordId }) => originOfRecordId(recordId) ?? []);
+  // Nearly all replicas have followed only one origin.
+  if (origins.length <= 1) return rows.map((row) => (isNameless(row) ? { ...row, actor: origins[0] ?? "" } : row));
+  const steps: { readonly seq: number; readonly origin: string }[] = [];
+  for (const origin of origins)
+    for (const { seq } of await index.recordHistory(`intent:${origin}`)) steps.push({ seq, origin });
+  steps.sort((a, b) => a.seq - b.seq);
+  let next = 0;
+  return rows.map((row) => {
+    while ((steps[next]?.seq ?? Number.POSITIVE_INFINITY) < row.last) next += 1;
+    return isNameless(row) ? { ...row, actor: steps[next]?.origin ?? "" } : row;
+  });
 }
 
 function checkLimit(limit: number): void {
