@@ -1,4 +1,7 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, it } from "vitest";
+import { HostedProject } from "../../../test/helpers/hosted-project.ts";
 import { Project } from "../../../test/helpers/project.ts";
 import type { HeadChangeShape } from "../../api/shapes.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
@@ -89,4 +92,22 @@ it("ends with its signal, and with the workspace", async () => {
   const waiting = closed.next();
   await workspace.close();
   expect(await waiting).toBeUndefined();
+});
+
+it("after the log could not be read, a new follower is told of changes, even if an earlier one has not ended yet", async () => {
+  await using project = new HostedProject();
+  const workspace = await project.create();
+  const [quick, slow] = [new Follower(workspace), new Follower(workspace)];
+  await Promise.all([quick.next(), slow.next()]);
+  const log = join(project.home, "workspaces", workspace.id, "events.wal");
+  const lines = readFileSync(log);
+  const failed = quick.next();
+  writeFileSync(log, lines.subarray(0, -200));
+  await expect(failed).rejects.toMatchObject({ code: expect.stringMatching(/^(LOG_DAMAGED|ROLLBACK_DETECTED)$/) });
+  writeFileSync(log, lines);
+  const again = new Follower(workspace);
+  const first = await again.next();
+  const { seq } = await workspace.putFile("a", Buffer.from("a"));
+  expect((await again.until(seq)).map(({ after }) => after)).toEqual([first?.seq]);
+  await expect(slow.next()).rejects.toThrow();
 });

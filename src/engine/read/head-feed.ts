@@ -59,7 +59,11 @@ export class HeadFeed {
 
   #leave(seat: Seat): void {
     this.#seats.delete(seat);
-    if (this.#seats.size > 0) return;
+    if (this.#seats.size === 0) this.#stop();
+  }
+
+  /** Forgets what was gathered for the followers. The next one begins anew. */
+  #stop(): void {
     this.#following?.abort();
     this.#following = undefined;
     clearTimeout(this.#timer);
@@ -75,8 +79,13 @@ export class HeadFeed {
     } catch (error) {
       end = { error };
     }
-    // The workspace was closed, or its log cannot be read. A follower that joined since has a loop of its own.
-    if (!signal.aborted) for (const seat of this.#seats) seat.end(end);
+    // All followers have left. One that joined since has a loop of its own.
+    if (signal.aborted) return;
+    // The workspace was closed, or its log cannot be read. A follower that still has its seat must not keep the next
+    // one from a loop of its own.
+    for (const seat of this.#seats) seat.end(end);
+    this.#seats.clear();
+    this.#stop();
   }
 
   #note({ seq, record_id: id, record }: LogEventShape): void {
@@ -101,12 +110,17 @@ export class HeadFeed {
     this.#gathered = new Set();
     this.#toldSeq = seq;
     this.#isTelling = true;
+    const following = this.#following;
     const ticks = await this.#ticksAfter(after);
     this.#isTelling = false;
-    // All followers get the same object, so that it is encoded only once.
-    const change: HeadChangeShape = { seq, after, records, ticks: ticks === undefined ? null : [ticks] };
-    for (const seat of this.#seats) seat.take(change);
+    if (this.#following === following)
+      this.#tellAll({ seq, after, records, ticks: ticks === undefined ? null : [ticks] });
     if (this.#gathered.size > 0) this.#begin();
+  }
+
+  #tellAll(change: HeadChangeShape): void {
+    // All followers get the same object, so that it is encoded only once.
+    for (const seat of this.#seats) seat.take(change);
   }
 }
 
