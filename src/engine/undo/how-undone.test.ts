@@ -89,3 +89,25 @@ it("an undo and its redo are named by what was asked for, and for agents by the 
   ]);
   expect((await workspace.recent(9, { grep: "of “write more", kind: "undo" })).items).toHaveLength(1);
 });
+
+it("an undo is named by the prompt of its own session, if two sessions have turns of the same id", async () => {
+  await using project = new Project();
+  const workspace = await project.init();
+  for (const session of ["a", "b"]) {
+    const of = { actor: "claude", session, turn: "1" };
+    await workspace.startTurn({ ...of, prompt: `Write ${session}` });
+    for (const path of [`${session}1`, `${session}2`])
+      await workspace.action({ type: "write_file", payload: { path }, ...of }, () => project.write(path, session));
+  }
+  await workspace.undo({ turn: "1", session: "a", file: "a1" });
+  await workspace.undo({ turn: "1", session: "a" });
+  await workspace.undo({ rewind: "b:1" });
+  const { items } = await workspace.recent(3);
+  expect(items.map(({ summary }) => summary)).toEqual([
+    "undo of “Write b” and later",
+    "undo of “Write a”",
+    "undo of “Write a” in a1",
+  ]);
+  const ofAgent = await workspace.as({ role: "agent", actor: "claude" }).recent(3);
+  expect(ofAgent.items[1]?.summary).toBe("undo of “write_file: a1”");
+});

@@ -1,8 +1,9 @@
-import { turnsPrefix } from "../../core/records/turn-record.ts";
-import type { LoggedAction, Session } from "../facts/actions.ts";
-import type { LoggedOperation } from "../facts/logged-operation.ts";
+import { actionById, type LoggedAction, type Session } from "../facts/actions.ts";
+import type { LoggedOperation, Selective } from "../facts/logged-operation.ts";
+import { eventsTouched } from "../facts/undone-events.ts";
 import { titleOfTurn } from "../facts/turns.ts";
 import type { Context } from "../log/context.ts";
+import { readEvents } from "../log/read-events.ts";
 
 // The record of an undo names a turn or a session by its id. People are shown what they know it by.
 
@@ -23,10 +24,11 @@ const SHORT = 8;
  * such id.
  */
 export async function titleOfUndo(operation: LoggedOperation, work: NamedWork): Promise<string | undefined> {
-  const selection = selectionOf(operation, work.operations);
-  const [, kind, named = ""] = /^(turn|session) (.+)$/su.exec(selection ?? "") ?? [];
+  const selective = selectiveOf(operation, work.operations);
+  if (selective === undefined) return undefined;
+  const [, kind, named = ""] = /^(turn|session) (.+)$/su.exec(selective.selection) ?? [];
   if (kind === "turn") {
-    const turn = await turnIn(named, work);
+    const turn = await turnIn(named, selective, work);
     return turn === undefined ? undefined : replaced(operation, `turn ${turn.id}`, turn.words);
   }
   if (kind === "session") {
@@ -42,11 +44,11 @@ function replaced({ summary }: LoggedOperation, what: string, words: string): st
   return summary.includes(what) ? summary.replace(what, () => words) : undefined;
 }
 
-/** Returns the selection of an undo, or that of the undo which it undoes or redoes. */
-function selectionOf(operation: LoggedOperation, all: readonly LoggedOperation[]): string | undefined {
+/** Returns what an undo of selected work undid, or what the undo did that this operation undoes or redoes. */
+function selectiveOf(operation: LoggedOperation, all: readonly LoggedOperation[]): Selective | undefined {
   const seen = new Set<string>();
   for (let one: LoggedOperation | undefined = operation; one !== undefined;) {
-    if (one.selective !== undefined) return one.selective.selection;
+    if (one.selective !== undefined) return one.selective;
     const target: string | undefined = one.target;
     if (target === undefined || seen.has(target)) return undefined;
     seen.add(target);
@@ -55,27 +57,48 @@ function selectionOf(operation: LoggedOperation, all: readonly LoggedOperation[]
   return undefined;
 }
 
-/** Returns the turn with whose id the text begins, and the words for it. */
+/**
+ * Returns the turn with whose id the text begins, and the words for it. An id of a turn is unique only within its
+ * session, which the record of an undo does not have. It is that of an action whose changes were undone.
+ */
 async function turnIn(
   text: string,
+  selective: Selective,
   { history, actions }: NamedWork,
 ): Promise<{ readonly id: string; readonly words: string } | undefined> {
-  const isNamed = (id: string): boolean => text === id || text.startsWith(`${id} `);
-  const rows = await history.index.records(turnsPrefix());
-  for (const { recordId } of rows.toReversed()) {
-    const of = turnOf(recordId);
-    if (!isNamed(of.turn)) continue;
-    const title = await titleOfTurn(history, of);
-    if (title !== undefined) return { id: of.turn, words: `“${title}”` };
+  const [word = ""] = text.split(" ", 1);
+  let ofSession: string | undefined;
+  for await (const action of undoneActions(history, selective)) {
+    const { session, turn } = action;
+    if (turn === undefined || !(text === turn || text.startsWith(`${turn} `))) {
+      ofSession ??= session;
+      continue;
+    }
+    const title = session === undefined ? undefined : await titleOfTurn(history, { session, turn });
+    const first = actions.find((one) => one.turn === turn && one.session === session) ?? action;
+    return { id: turn, words: `“${title ?? first.summary}”` };
   }
-  const first = actions.find(({ turn }) => turn !== undefined && isNamed(turn));
-  if (first?.turn !== undefined) return { id: first.turn, words: `“${first.summary}”` };
-  const [id = ""] = text.split(" ", 1);
-  return id.length > SHORT ? { id, words: `turn ${id.slice(0, SHORT)}` } : undefined;
+  // A turn and all later work of its session was undone, and the turn itself had changed nothing.
+  const title = ofSession === undefined ? undefined : await titleOfTurn(history, { session: ofSession, turn: word });
+  if (title !== undefined) return { id: word, words: `“${title}”` };
+  return word.length > SHORT ? { id: word, words: `turn ${word.slice(0, SHORT)}` } : undefined;
 }
 
-function turnOf(recordId: string): { readonly session: string; readonly turn: string } {
-  const named = recordId.slice(turnsPrefix().length);
-  const colon = named.indexOf(":");
-  return { session: named.slice(0, colon), turn: named.slice(colon + 1) };
+/** The maximum number of works, and of events, that are looked at for an action of the turn. Nearly always, one is. */
+const MOST_LOOKS = 20;
+
+/** Yields actions whose changes were undone, at least in part. */
+async function* undoneActions(history: Context, selective: Selective): AsyncGenerator<LoggedAction> {
+  const { takes, passes, met } = selective;
+  for (const id of [...takes, ...passes].slice(0, MOST_LOOKS)) {
+    const action = await actionById(history, id);
+    if (action !== undefined) yield action;
+  }
+  for (const [first] of [...eventsTouched(selective), ...met].slice(0, MOST_LOOKS)) {
+    const row = await history.index.locate(first);
+    const [event] = row === undefined ? [] : await readEvents(history, [row]);
+    const id = event?.record["action"];
+    const action = typeof id === "string" ? await actionById(history, id) : undefined;
+    if (action !== undefined) yield action;
+  }
 }
