@@ -441,8 +441,8 @@ export interface ActionApi {
   conflicts(options?: ConflictsOptions): Promise<ConflictShape[]>;
   /**
    * Settles an open conflict. `conflict` is the id of the conflict, its path, or a prefix of the id. A complete id has
-   * precedence over a path, and a path over a prefix. Throws `NOT_FOUND` if no open conflict matches, and `AMBIGUOUS` if several match. Throws
-   * `REFUSED` if the decision cannot be carried out, for example because the side of the undo does not merge with later
+   * precedence over a path, even if its conflict is settled, and a path over a prefix. Throws `NOT_FOUND` if no open
+   * conflict matches, and `AMBIGUOUS` if several match. Throws `REFUSED` if the decision cannot be carried out, for example because the side of the undo does not merge with later
    * edits of the path, or because the path was edited since it was `seen`.
    */
   resolve(conflict: string, options: ResolveOptions): Promise<ResolveShape>;

@@ -158,6 +158,9 @@ describe("Truth 3: what an undo could not undo does not count as undone", () => 
     expect(await workspace.resolve(name, { keep: "undo" })).toMatchObject({ conflict: { id: name, path: "f0" } });
     expect([project.read("f0"), project.read(name)]).toEqual(["before\n", "by a person\n"]);
     await expect(workspace.conflicts({ after: name })).rejects.toMatchObject({ code: "USAGE" });
-    expect(await workspace.resolve(name, { keep: "undo" })).toMatchObject({ conflict: { path: name } });
+    // The id still means only the settled conflict. The other one is found by its own id.
+    await expect(workspace.resolve(name, { keep: "undo" })).rejects.toMatchObject({ code: "NOT_FOUND" });
+    const [other] = (await workspace.conflicts()).filter(({ path }) => path === name);
+    expect(await workspace.resolve(other?.id ?? "", { keep: "undo" })).toMatchObject({ conflict: { path: name } });
   });
 });

@@ -95,6 +95,25 @@ describe("a conflict of a sync, settled outside of the sync", () => {
     expect(replica.files()).toEqual({ a: "both" });
   });
 
+  it("the id of a settled conflict never means another one, whatever a file is named", async () => {
+    await using replica = await disputed({ a: "mine", [ID]: "mine" });
+    await resolveConflict(replica.context, ID, { keep: "current" });
+    const [settled] = await listConflicts(replica.context, { all: true });
+    expect(settled).toMatchObject({ id: ID, path: "a", state: "settled" });
+    const wanted = await replica.file(ID, "theirs");
+    const record: IdentifiedConflict["record"] = {
+      ...{ path: ID as never, base: undefined, current: await replica.recorded(ID), wanted },
+      ...{ state: "open", reason: "content", undo: "", met: "2030-01-01T00:00:00.000Z" },
+      sync: { origin: ORIGIN, baseSeq: 0, upstreamSeq: 7 },
+    };
+    await replica.apply({ applied: 7, conflicts: [{ id: ID.replaceAll("2", "3"), record }] });
+    await expect(resolveConflict(replica.context, ID, { keep: "undo" })).rejects.toMatchObject({
+      code: "NOT_FOUND",
+      message: expect.stringContaining("settled"),
+    });
+    expect(replica.files()).toEqual({ a: "mine", [ID]: "mine" });
+  });
+
   it("a conflict about a folder is refused, because only the sync settles it", async () => {
     await using replica = await disputed();
     const sync = { origin: ORIGIN, baseSeq: 0, upstreamSeq: 3, since: 2 };

@@ -297,12 +297,18 @@ async function givenTarget(
 /**
  * Returns the open conflict with this complete id, or else with this path, or else with an id that begins so. A complete
  * id is tried first, because programs give it, and no name of a file may turn their decision to another conflict. No
- * other conflict is read for it. Throws `NOT_FOUND` or `AMBIGUOUS`.
+ * other conflict is read for it. Throws `NOT_FOUND` (also for the complete id of a settled conflict) or `AMBIGUOUS`.
  */
 async function findConflict(context: Context, asked: string): Promise<IdentifiedConflict> {
   const row = await context.index.record(`${PREFIX}${asked}`);
-  const [exact] = row?.open === true ? await conflictsIn(context, [row]) : [];
-  if (exact !== undefined) return exact;
+  const [exact] = row === undefined ? [] : await conflictsIn(context, [row]);
+  if (exact?.record.state === "open") return exact;
+  if (exact !== undefined) {
+    throw new ChronicleError("NOT_FOUND", `the conflict ${JSON.stringify(asked)} is settled already`, {
+      hint: "`chronicle conflicts` lists the open conflicts",
+      data: { path: shownPath(exact.record.path), settled: exact.record.settled ?? "" },
+    });
+  }
   const open = await openConflicts(context);
   const path = pathOf(asked);
   const there = open.filter((one) => one.record.path === path);
