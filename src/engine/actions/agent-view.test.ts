@@ -41,6 +41,32 @@ describe("an agent", () => {
     ]);
   });
 
+  it("has each refused attempt once, however often they are listed, and those that a compaction dropped no more", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const agent = workspace.as({ role: "agent", actor: "claude" });
+    const deny = async (path: string): Promise<void> => {
+      const action = await workspace.snapshotAction({ type: "write_file", payload: { path }, actor: "claude" });
+      expect(await listed()).not.toContain(`write_file: ${path}`);
+      await workspace.finishAction(action?.id ?? "", { outcome: "denied", reason: "no" });
+    };
+    const listed = async (): Promise<string[]> => (await workspace.refusals()).map(({ what }) => what);
+    await deny("a");
+    expect(await listed()).toEqual(["write_file: a"]);
+    await expect(agent.gc()).rejects.toMatchObject(FORBIDDEN);
+    await deny("b");
+    const all = await workspace.refusals();
+    expect(all.map(({ what }) => what)).toEqual(["write_file: a", "gc", "write_file: b"]);
+    for (const one of all) one.what = "changed by the caller";
+    expect(await listed()).toEqual(["write_file: a", "gc", "write_file: b"]);
+    await workspace.compact({ dropArchive: true });
+    const kept = await workspace.refusals();
+    await workspace.close();
+    const again = await project.open();
+    expect(await again.refusals()).toEqual(kept);
+    await again.close();
+  });
+
   it("can do its work, and roll it back", async () => {
     await using project = new Project();
     project.write("a.txt", "1");

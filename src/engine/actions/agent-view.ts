@@ -3,13 +3,15 @@ import type { RecordStoreApi } from "../../api/record-api.ts";
 import type { ActingAs, SnapshotOptions, VerifyOptions, WorkspaceApi } from "../../api/workspace-api.ts";
 import { WHO_CAN } from "../../core/values/agents-role.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
+import type { LogEvent } from "../../core/values/event.ts";
 import { decodeRefused, encodeRefused, REFUSED } from "../../core/records/refused-record.ts";
 import { secretError } from "../../core/shell/secret-error.ts";
 import { withCommit, archivedSince } from "../commit/commit.ts";
 import { answer } from "../log/answer.ts";
 import type { Context } from "../log/context.ts";
 import { readEvents } from "../log/read-events.ts";
-import { actionsEver } from "../facts/transactions.ts";
+import { memoKey } from "../log/memo.ts";
+import { actionOfEvent } from "../facts/actions.ts";
 import type { RefusalShape } from "../../api/action-shapes.ts";
 import { protectedNames } from "../state/protected.ts";
 import type { Classed } from "../../api/file-api.ts";
@@ -188,20 +190,55 @@ function maskedText(_key: string, value: unknown): unknown {
   return typeof value === "string" ? maskLine(value) : value;
 }
 
+/** The refusals up to an event, so that only later records are read for the next list. */
+interface KnownRefusals {
+  readonly upTo: number;
+  readonly hash: string;
+  readonly all: readonly RefusalShape[];
+}
+
+const known = memoKey<KnownRefusals>("refusals");
+
+/** The number of records that are read at once. */
+const TOGETHER = 1_000;
+
 /** Returns the refused attempts, oldest first. */
 export async function listRefusals(context: Context): Promise<RefusalShape[]> {
-  const attempts = (await readEvents(context, await context.index.records(REFUSED))).map(
-    ({ seq, recordId, record }): RefusalShape => {
-      const { what, actor, at, detail } = decodeRefused(record);
-      return { id: recordId.slice(REFUSED.length), event: seq, at, actor, kind: "operation", what, detail };
-    },
-  );
-  const denied = (await actionsEver(context))
-    .filter(({ state }) => state === "denied")
-    .map(({ id, lastSeq, ended, ts, actor, summary, reason = "" }): RefusalShape => ({
-      ...{ id, event: lastSeq, at: ended ?? ts, actor, kind: "tool_call", what: summary, detail: reason },
-    }));
-  return [...attempts, ...denied].sort((a, b) => a.event - b.event);
+  return (await knownRefusals(context)).map((one) => ({ ...one }));
+}
+
+async function knownRefusals(context: Context): Promise<readonly RefusalShape[]> {
+  const { index, memo } = context;
+  const { seq: upTo, hash } = await index.head();
+  const seen = memo.get(known);
+  if (seen?.hash === hash) return seen.all;
+  const isContinued = seen !== undefined && (await index.locate(seen.upTo))?.hash === seen.hash;
+  const { upTo: after, all: earlier } = isContinued ? seen : { upTo: 0, all: [] };
+  const rows = [...(await index.records(REFUSED)), ...(await index.records("action:"))];
+  // A record may have a later event, and a compaction may have dropped it.
+  const last = new Set(rows.map(({ seq }) => seq));
+  const all = earlier.filter(({ event }) => event <= after && last.has(event));
+  const unread = rows.filter(({ seq }) => seq > after);
+  for (let from = 0; from < unread.length; from += TOGETHER)
+    for (const event of await readEvents(context, unread.slice(from, from + TOGETHER))) {
+      const refusal = refusalIn(event);
+      if (refusal !== undefined) all.push(refusal);
+    }
+  all.sort((a, b) => a.event - b.event);
+  memo.set(known, { upTo, hash, all });
+  return all;
+}
+
+/** Returns what was refused, from the last event of a refused attempt or of an action; `undefined` if nothing was. */
+function refusalIn(event: LogEvent): RefusalShape | undefined {
+  const { seq, recordId, record } = event;
+  if (recordId.startsWith(REFUSED)) {
+    const { what, actor, at, detail } = decodeRefused(record);
+    return { id: recordId.slice(REFUSED.length), event: seq, at, actor, kind: "operation", what, detail };
+  }
+  const { id, state, ended, ts, actor, summary, reason = "" } = actionOfEvent(event);
+  if (state !== "denied") return undefined;
+  return { id, event: seq, at: ended ?? ts, actor, kind: "tool_call", what: summary, detail: reason };
 }
 
 /** Records a refused attempt, unless the workspace is archived or was opened for reading only. */

@@ -12,6 +12,7 @@ import { erasedAmong } from "./contents-of-history.ts";
 import type { Context, HistoryContext } from "../log/context.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
 import { asPruning, givenUpInLog, type LoggedPruning } from "../log/recorded-prunings.ts";
+import { isInBase } from "../log/read-base.ts";
 import { readEvent } from "../log/read-events.ts";
 import { shownPath } from "../log/shape.ts";
 import { memoKey } from "../log/memo.ts";
@@ -71,6 +72,18 @@ export async function loggedPrunings(
   const known = last === undefined ? [] : await allPrunings(context, last);
   const before = known.filter(({ seq }) => seq < first).slice(-1);
   return { all: [...before, ...prunings], inBase: before.length };
+}
+
+/**
+ * Returns the same as `loggedPrunings`, for showing: from the index, without reading the log. What may be freed, and
+ * what can be brought back, is decided by the lines of the log.
+ */
+export async function shownPrunings(context: HistoryContext): ReturnType<typeof loggedPrunings> {
+  const last = await pruningInForce(context);
+  if (last === undefined) return { all: [], inBase: 0 };
+  const bySeq = new Map((await allPrunings(context, last)).map((one) => [one.seq, one]));
+  const rows = await context.index.recordHistory(pruneRecordId(context.workspaceId));
+  return { all: rows.flatMap(({ seq }) => bySeq.get(seq) ?? []), inBase: rows.filter(isInBase).length };
 }
 
 /**

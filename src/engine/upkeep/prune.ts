@@ -5,7 +5,7 @@ import type { Context } from "../log/context.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
 import { HistoryNeeds } from "../log/history-needs.ts";
 import { baseOf } from "../log/project.ts";
-import { privatesInForce, pruningInForce, loggedPrunings } from "../facts/pruning.ts";
+import { privatesInForce, pruningInForce, loggedPrunings, shownPrunings } from "../facts/pruning.ts";
 import type { PruneOptions } from "../../api/action-api.ts";
 import type { PruneShape, PruningShape } from "../../api/action-shapes.ts";
 import { ChronicleError, withCode } from "../../core/values/errors.ts";
@@ -69,7 +69,7 @@ function wayBackOf({ workspaceId, now }: Context, event: number | null): Pick<Pr
 
 /** Returns the prunings that the log records, oldest first. */
 export async function listPrunings(context: Context): Promise<PruningShape[]> {
-  const { all, inBase } = await loggedPrunings(context);
+  const { all, inBase } = await shownPrunings(context);
   const waiting = waitingPrunings(all, context.now());
   return all.map((one, i) => ({
     id: partId(context.workspaceId, { kind: "pruning", event: one.seq }),

@@ -89,6 +89,7 @@ const prune = workspaceRoute(calls.prune, {
 const prunings = workspaceRoute(calls.prunings, {
   tag,
   role: "reader",
+  heavy: "answer",
   summary: "What was pruned, by whom, and until when it can be brought back",
   query: z.strictObject(paging),
   answer: async (on, { query }) => pageOf(await on.prunings(), query, ({ event }) => String(event)),
@@ -105,6 +106,7 @@ const replicas = workspaceRoute(calls.replicas, {
 const refusals = workspaceRoute(calls.refusals, {
   tag,
   role: "reader",
+  heavy: "answer",
   summary: "What agents tried and may not do, and tool calls that were denied",
   query: z.strictObject(paging),
   answer: async (on, { query }) => pageOf(await on.refusals(), query, ({ event }) => String(event)),
