@@ -394,7 +394,8 @@ export interface HeadChangeShape {
   records: string[] | null;
   /**
    * The ticks of the work whose last event is after event `after`, in pieces. `null` if they are too many, or are not
-   * known: `ticks` returns them.
+   * known: `ticks` returns them. `null` also if `records` has `compact`: a compaction can drop the first events of
+   * work, by which its ticks are known, so a reader that has ticks reads all of them anew.
    */
   ticks: TicksShape[] | null;
 }

@@ -16,7 +16,8 @@ export interface TicksOptions {
  * The rows are in the order of their last events.
  *
  * Work that goes on has a tick, too. When more is recorded about it, it gets another `last`, and keeps its `first`: a
- * reader that asks again with `after` replaces what it has with the same `first`.
+ * reader that asks again with `after` replaces what it has with the same `first`. Only a compaction can change `first`,
+ * because it can drop the first events of work: after one (`HeadChangeShape.records`), a reader reads all ticks anew.
  */
 export interface TicksShape {
   /** The words that the columns of the same name are indexes of. */

@@ -94,6 +94,21 @@ it("ends with its signal, and with the workspace", async () => {
   expect(await waiting).toBeUndefined();
 });
 
+it("a change with a compaction has no ticks, because their first events may be others, and so all are read anew", async () => {
+  await using project = new Project();
+  const workspace = await project.init();
+  const request = { type: "write_file", payload: { paths: ["a"] }, actor: "claude" };
+  await workspace.action(request, () => project.write("a", "1"));
+  const follower = new Follower(workspace);
+  await follower.next();
+  await workspace.compact({ dropArchive: true });
+  const changes = await follower.until(await headOf(workspace));
+  expect(changes.flatMap(({ records }) => records)).toContain("compact");
+  for (const { records, ticks } of changes) expect(ticks === null).toBe(records?.includes("compact"));
+  await workspace.putFile("b", Buffer.from("1"));
+  expect((await follower.until(await headOf(workspace))).every(({ ticks }) => ticks !== null)).toBe(true);
+});
+
 it("after the log could not be read, a new follower is told of changes, even if an earlier one has not ended yet", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();

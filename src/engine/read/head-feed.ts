@@ -111,7 +111,8 @@ export class HeadFeed {
     this.#toldSeq = seq;
     this.#isTelling = true;
     const following = this.#following;
-    const ticks = await this.#ticksAfter(after);
+    // A compaction can drop the first events of work, by which a follower knows its ticks.
+    const ticks = records.includes("compact") ? undefined : await this.#ticksAfter(after);
     this.#isTelling = false;
     if (this.#following === following)
       this.#tellAll({ seq, after, records, ticks: ticks === undefined ? null : [ticks] });
