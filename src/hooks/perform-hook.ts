@@ -251,13 +251,14 @@ async function beforeTool(work: CallWork): Promise<readonly string[]> {
   const key = keyOf(call);
   // Hooks may be installed several times: by the user, by the project and by a plugin. The first hook records the call
   // in the note, and the other hooks find the call there.
+  if (note.open[key] !== undefined && note.ends?.[key] === undefined) return [];
   const isKnown = isWaiting(note, key);
   if (strict && (isKnown || mustWait(note, call))) {
     note.waiting = note.waiting?.filter((one) => keyOf(one) !== key) ?? [];
     notes.put(call.session, note);
     throw new SnapshotRefused(new ChronicleError("REFUSED", TOGETHER, { hint: ALONE }));
   }
-  if (isKnown || (note.open[key] !== undefined && note.ends?.[key] === undefined)) return [];
+  if (isKnown) return [];
   if (mustWait(note, call)) {
     note.waiting = [...(note.waiting ?? []), call];
     notes.put(call.session, note);

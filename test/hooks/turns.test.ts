@@ -181,6 +181,32 @@ describe("what a person asks an agent", () => {
     expect(project.read("a.txt")).toBe("two\n");
   });
 
+  it("runs each call that is alone, if Cline's hook is strict and installed twice", async () => {
+    await using project = new Project();
+    const agent = new Agent(cline, project, { strict: true });
+    const input = { commands: ["make"] };
+    const [first, second, third] = ["c1", "c2", "c3"].map((id, n) => {
+      const call = { id, name: "run_commands", input };
+      return { sessionContext: { rootSessionId: "s1" }, iteration: n < 2 ? 1 : 2, tool_call: call, tool_result: call };
+    });
+    const hear = async (name: string, call: object | undefined): Promise<boolean[]> => {
+      const blocked: boolean[] = [];
+      for (const _hook of ["user's", "project's"]) blocked.push((await agent.hears(name, call)).blocked);
+      return blocked;
+    };
+    expect(await hear("PreToolUse", first)).toEqual([false, false]);
+    expect(await hear("PreToolUse", second)).toEqual([true, true]);
+    project.write("a.txt", "one\n");
+    for (const call of [first, second]) await hear("PostToolUse", call);
+    expect(await hear("PreToolUse", third)).toEqual([false, false]);
+    await hear("PostToolUse", third);
+    const actions = await (await project.open()).list();
+    expect(actions.map(({ tool_call: call, state }) => [call, state])).toEqual([
+      ["c1", "done"],
+      ["c3", "done"],
+    ]);
+  });
+
   it("is told by Codex and Gemini CLI as well", async () => {
     await using project = new Project();
     const open = () => project.open({ create: true, role: "agent" });
