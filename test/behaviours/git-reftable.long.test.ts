@@ -140,25 +140,57 @@ describe.skipIf(reftableGit === undefined)("a repository with its refs in a reft
     expect(seenGit(project)).toEqual(moved);
   });
 
-  it("gets the list of stashes whole if the process is killed on the way and the undo is made again", async () => {
-    await using project = repository();
-    const before = [seenGit(project), stashes(project)];
-    const changed = await Changed.by(project, ["stash", "drop", "-q", "stash@{2}"]);
-    let pushed = 0;
-    const disk = new Stopped();
-    const killed = statesOf(project, {
-      disk,
-      onRun: (args) => {
-        if (!args.includes("--create-reflog") || (pushed += 1) < 2) return;
-        disk.isStopped = true;
-        throw new Error("killed");
-      },
-    });
-    await expect(changed.apply(killed)).rejects.toThrow();
-    expect(project.git(["stash", "list"]).toString().trim().split("\n")).toHaveLength(2);
-    expect(existsSync(join(project.top, ".git/index.lock"))).toBe(true);
-    expect(await changed.undo()).toBeUndefined();
-    expect([seenGit(project), stashes(project)]).toEqual(before);
+  it.each([
+    ["a dropped stash", ["stash", "drop", "-q", "stash@{2}"]],
+    ["a stash", ["stash", "-q"]],
+    ["cleared stashes", ["stash", "clear"]],
+  ])("gets the list of stashes whole if an undo of %s is killed at any step and is made again", async (_, command) => {
+    // The first step removes the list, if there is one, and each further step adds a stash.
+    for (let at = 0; at <= 3; at += 1) {
+      await using project = repository();
+      const before = [seenGit(project), stashes(project)];
+      const changed = await Changed.by(project, command);
+      project.write("b", "staged\n");
+      if (at === 0 && command.includes("clear")) continue;
+      let pushed = 0;
+      const disk = new Stopped();
+      const killed = statesOf(project, {
+        disk,
+        onRun: (args) => {
+          if (!args.includes("refs/stash")) return;
+          if (args.includes("--create-reflog")) pushed += 1;
+          if (pushed < at) return;
+          disk.isStopped = true;
+          throw new Error("killed");
+        },
+      });
+      await expect(changed.apply(killed)).rejects.toThrow();
+      const list = project.git(["stash", "list"]).toString().split("\n");
+      expect(list).toHaveLength(at + 1);
+      expect(existsSync(join(project.top, ".git/index.lock"))).toBe(true);
+      expect(await changed.undo(), `after ${at} stashes`).toBeUndefined();
+      expect([seenGit(project), stashes(project)]).toEqual(before);
+    }
+  });
+
+  it("keeps a stash that is made while an undo sets the list of stashes", async () => {
+    for (const at of [0, 1]) {
+      await using project = repository();
+      const changed = await Changed.by(project, ["stash", "drop", "-q", "stash@{2}"], ["branch", "x"]);
+      const foreign = project.git(["stash", "create"]).toString().trim();
+      let isMade = false;
+      const states = statesOf(project, {
+        onRun: (args) => {
+          const isNow = at === 0 ? args.includes("--stdin") : args.includes("-d") && args.includes("refs/stash");
+          if (!isNow || isMade) return;
+          isMade = true;
+          project.git(["stash", "store", "-m", "a person's", foreign]);
+        },
+      });
+      expect(await changed.apply(states)).toContain("the list of stashes");
+      expect(isMade).toBe(true);
+      expect(stashes(project).split("\n")[0]).toContain(foreign);
+    }
   });
 
   it("is neither read nor written through a link", async () => {

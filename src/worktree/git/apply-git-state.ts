@@ -30,7 +30,7 @@ import {
 } from "./refuse-git-change.ts";
 import { type RunGit, safeGit } from "./run-git.ts";
 import { isRootRef, STASH_LOG } from "./table-refs.ts";
-import { setTabledHead, setTabledStashes } from "./apply-tabled-refs.ts";
+import { isStartOf, setTabledHead, setTabledStashes, type TabledStashes } from "./apply-tabled-refs.ts";
 import { isDeepStrictEqual } from "node:util";
 
 /** The parts of a repository that a change needs. */
@@ -153,12 +153,13 @@ interface LockedTarget extends GitTarget {
 
 async function applyLocked(target: LockedTarget, change: GitChange, how: ApplyGit): Promise<string | undefined> {
   const todo: GitItem[] = [];
+  const isHalfMade = await halfMadeStashes(target, change, how);
   for (const item of change.items) {
     const now = await target.reader.valueOf(item.name);
     if (sameGitValue(item.name, now, item.after)) continue;
     if (!sameGitValue(item.name, now, item.before)) {
       if (SOFT_GIT_FILES.has(item.name)) continue;
-      if (!(await isHalfMade(target, item, how))) return gitMovedSince(item.name, item.before, now);
+      if (!isHalfMade(item)) return gitMovedSince(item.name, item.before, now);
     }
     todo.push(item);
   }
@@ -217,15 +218,27 @@ function isTabled({ reader }: GitTarget, { name }: GitItem): boolean {
 }
 
 /**
- * True if an interrupted attempt at the change had begun to set the list of stashes, and nothing else has changed the
- * list since.
+ * The result is true for the items of the stashes if an interrupted attempt at the change had begun to set the list of
+ * stashes, and nothing else has changed the list since.
  */
-async function isHalfMade(target: LockedTarget, item: GitItem, how: ApplyGit): Promise<boolean> {
-  if (!target.isResumed || item.name !== STASH_LOG || !isTabled(target, item)) return false;
-  const contents = await contentsOf([item], how);
-  if (typeof contents === "string") return false;
-  const now = target.reader.tables?.file(STASH_LOG) ?? Buffer.alloc(0);
-  return contents.get(STASH_LOG)?.subarray(0, now.length).equals(now) ?? now.length === 0;
+async function halfMadeStashes(
+  target: LockedTarget,
+  { items }: GitChange,
+  how: ApplyGit,
+): Promise<(item: GitItem) => boolean> {
+  const list = items.find(({ name }) => name === STASH_LOG);
+  if (!target.isResumed || list === undefined || !isTabled(target, list)) return () => false;
+  const contents = await contentsOf([list], how);
+  if (typeof contents === "string") return () => false;
+  const { ref, lines } = stashesNow(target);
+  const isHalfMade = isStartOf(lines, linesIn(contents.get(STASH_LOG))) && (ref === undefined) === (lines.length === 0);
+  return ({ name }) => isHalfMade && (name === STASH_LOG || name === STASH);
+}
+
+function stashesNow({ reader }: GitTarget): TabledStashes {
+  // The ref comes first, so that a stash that is added between the two is in the lines, which are compared.
+  const ref = reader.tables?.ref(STASH);
+  return { ref, lines: linesIn(reader.tables?.file(STASH_LOG)) };
 }
 
 /**
@@ -263,7 +276,7 @@ const valueIn = (content: Buffer | undefined): string | undefined => content?.to
 const linesIn = (content: Buffer | undefined): string[] => content?.toString("utf8").split("\n").slice(0, -1) ?? [];
 
 async function setStashes(
-  { reader, run, folders: { own } }: GitTarget,
+  target: GitTarget,
   item: GitItem | undefined,
   how: {
     readonly olds: ReadonlyMap<string, Buffer>;
@@ -273,14 +286,22 @@ async function setStashes(
   made: Made[],
 ): Promise<string | undefined> {
   if (item === undefined) return undefined;
-  const set = async (to: Buffer | undefined): Promise<string | undefined> => {
-    const now = (): string[] => linesIn(reader.tables?.file(STASH_LOG));
-    const problem = await setTabledStashes({ run, gitDir: own.root, message: how.message }, now(), linesIn(to));
+  const { run, folders } = target;
+  const [before, after] = [how.olds, how.contents].map((one) => linesIn(one.get(STASH_LOG))) as [string[], string[]];
+  const set = async (to: readonly string[]): Promise<string | undefined> => {
+    const now = stashesNow(target);
+    // The list is as it was, or a part of it is made. Anything else is a stash that was made or dropped meanwhile.
+    if (!isDeepStrictEqual(now.lines, before) && !isStartOf(now.lines, after) && !isStartOf(now.lines, to)) {
+      return "the list of stashes was changed meanwhile";
+    }
+    const problem = await setTabledStashes({ run, gitDir: folders.own.root, message: how.message }, now, to);
     if (problem !== undefined) return problem;
-    return isDeepStrictEqual(now(), linesIn(to)) ? undefined : "git did not write the list of stashes as it was";
+    return isDeepStrictEqual(stashesNow(target).lines, to)
+      ? undefined
+      : "git did not write the list of stashes as it was";
   };
-  made.push({ what: "the list of stashes", back: () => set(how.olds.get(STASH_LOG)) });
-  return set(how.contents.get(STASH_LOG));
+  made.push({ what: "the list of stashes", back: () => set(before) });
+  return set(after);
 }
 
 /** Reverts the steps, the last one first. Returns the problem and the names of the steps that could not be reverted. */

@@ -19,42 +19,65 @@ export function setTabledHead(target: TabledTarget, value: string): Promise<stri
   return ranGit(target, safeGit(gitDir, args));
 }
 
+/** What a repository has of its stashes: the value of the ref, and the lines of its reflog, the oldest first. */
+export interface TabledStashes {
+  readonly ref: string | undefined;
+  readonly lines: readonly string[];
+}
+
 /**
- * Sets the list of stashes to these lines of a reflog, from the lines that it has now. Each step is a change of its own,
- * so after a power loss the list is a part of `to`, from its oldest line on, which the next call completes. Returns the
- * reason if git refuses.
+ * Sets the list of stashes to these lines of a reflog, from what it is now. Each step is a change of its own, so after a
+ * power loss the list is a part of `to`, from its oldest line on, which the next call completes. Git makes each step only
+ * if the ref still has the value that the step before it has left. Returns the reason if git refuses.
  */
 export async function setTabledStashes(
   target: TabledTarget,
-  from: readonly string[],
+  from: TabledStashes,
   to: readonly string[],
 ): Promise<string | undefined> {
+  const { ref, lines } = from;
+  const isBegun = ref !== undefined && lines.length > 0 && isStartOf(lines, to);
   // Without a line, git may still have the ref, and writes no line if the ref stays as it is.
-  const isBegun = from.length > 0 && from.length <= to.length && from.every((line, i) => line === to[i]);
-  if (!isBegun) {
+  if (!isBegun && ref !== undefined) {
     // Without the ref, its reflog is gone as well.
-    const problem = await ranGit(target, safeGit(target.gitDir, ["update-ref", "--no-deref", "-d", STASH]));
+    const problem = await ranGit(target, safeGit(target.gitDir, ["update-ref", "--no-deref", "-d", STASH, ref]));
     if (problem !== undefined) return problem;
   }
-  for (const line of to.slice(isBegun ? from.length : 0)) {
-    const command = pushStash(target.gitDir, line);
-    const problem = command === undefined ? "a line of the list of stashes is damaged" : await ranGit(target, command);
+  let old = isBegun ? ref : undefined;
+  for (const line of to.slice(isBegun ? lines.length : 0)) {
+    const pushed = pushStash(target.gitDir, line, old);
+    if (pushed === undefined) return "a line of the list of stashes is damaged";
+    const problem = await ranGit(target, pushed.command);
     if (problem !== undefined) return problem;
+    old = pushed.commit;
   }
   return undefined;
+}
+
+/** True if a list begins with all lines of another one. */
+export function isStartOf(lines: readonly string[], all: readonly string[]): boolean {
+  return lines.length <= all.length && lines.every((line, i) => line === all[i]);
 }
 
 const STASH = "refs/stash";
 const LINE = /^[0-9a-f]+ ([0-9a-f]+) (.*) <(.*)> (\d+ [+-]\d{4})\t(.*)$/;
 
-/** Returns the command that makes the last line of the list of stashes; `undefined` if it is no such line. */
-function pushStash(gitDir: string, line: string): GitCommand | undefined {
+/**
+ * Returns the command that makes the next line of the list of stashes, if the ref still has the old value (`undefined`:
+ * if there is no ref), and the new value. Returns `undefined` if it is no such line.
+ */
+function pushStash(
+  gitDir: string,
+  line: string,
+  old: string | undefined,
+): { readonly command: GitCommand; readonly commit: string } | undefined {
   const [, commit, name, mail, date, message = ""] = LINE.exec(line) ?? [];
   if (commit === undefined || name === undefined || mail === undefined || date === undefined) return undefined;
   const said = message === "" ? [] : ["-m", message];
-  const command = safeGit(gitDir, ["update-ref", "--no-deref", "--create-reflog", ...said, STASH, commit]);
+  const values = [commit, old ?? "0".repeat(commit.length)];
+  const command = safeGit(gitDir, ["update-ref", "--no-deref", "--create-reflog", ...said, STASH, ...values]);
   const who = { GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: mail, GIT_COMMITTER_DATE: date };
-  return { ...command, env: { ...command.env, ...who } };
+  return { command: { ...command, env: { ...command.env, ...who } }, commit };
 }
 
 async function ranGit({ run }: TabledTarget, command: GitCommand): Promise<string | undefined> {
