@@ -12,7 +12,33 @@ const HASH_NAME_BYTES = 4;
 /** The length of the positions and the checksum behind the copy of the header, in bytes. */
 const FOOTER_BYTES = 44;
 const INDEX_BYTES = 8;
-const MOST_INFLATED = 16 * 1024 ** 2;
+/** The longest name of a ref, in bytes. A file system allows no longer paths, either. */
+const MOST_NAME_BYTES = 4_096;
+/** What `ReadBudget` counts for each record beside its bytes. */
+const RECORD_BYTES = 64;
+const MOST_READ_BYTES = 256 * 1024 ** 2;
+
+/**
+ * Limits what is made of tables while they are read: the bytes of keys, which a table shortens, and of reflogs, which it
+ * compresses. Whoever can write a table could otherwise keep its readers busy for minutes, and fill their memory.
+ */
+export class ReadBudget {
+  #left: number;
+
+  constructor(bytes = MOST_READ_BYTES) {
+    this.#left = bytes;
+  }
+
+  get left(): number {
+    return this.#left;
+  }
+
+  /** Throws `UnusableTable` once more is spent than there is. */
+  spend(bytes: number): void {
+    this.#left -= bytes;
+    if (this.#left < 0) throw new UnusableTable("it is too large");
+  }
+}
 
 const [DELETED, OBJECT, PEELED, SYMBOLIC] = [0, 1, 2, 3];
 
@@ -51,7 +77,7 @@ export class Reftable {
   }
 
   /** Returns the refs: a hash or `ref: ` and a name. `undefined`: an older table's ref with this name is gone. */
-  refs(): Map<string, string | undefined> {
+  refs(budget = new ReadBudget()): Map<string, string | undefined> {
     const refs = new Map<string, string | undefined>();
     const blockBytes = this.#bytes.readUIntBE(5, 3);
     // A table can have 100,000 refs. To cut pieces of two long texts is much faster than to decode each piece.
@@ -60,20 +86,28 @@ export class Reftable {
       const start = at === 0 ? this.#headerBytes : at;
       if (this.#bytes[start] !== REF_BLOCK) break;
       const end = at + this.#bytes.readUIntBE(start + 1, 3);
-      if (end <= start || end > this.#end) throw damagedTable();
-      this.#refsIn(new BlockReader(this.#bytes, start + 4, end), texts, refs);
+      // A block that is larger than the size of blocks would overlap the next one.
+      const isTooLarge = blockBytes !== 0 && end - at > blockBytes;
+      if (end <= start || end > this.#end || isTooLarge) throw damagedTable();
+      this.#refsIn(new BlockReader(this.#bytes, start + 4, end), { texts, budget }, refs);
       // Zeros fill a block up to the size of blocks. The last block can do without them.
       at = blockBytes === 0 || this.#bytes[end] !== 0 ? end : at + blockBytes;
     }
     return refs;
   }
 
-  #refsIn(block: BlockReader, texts: Texts, refs: Map<string, string | undefined>): void {
+  #refsIn(
+    block: BlockReader,
+    { texts, budget }: { readonly texts: Texts; readonly budget: ReadBudget },
+    refs: Map<string, string | undefined>,
+  ): void {
     let key = "";
     while (block.hasMore()) {
       const prefix = block.number();
       const head = block.number();
       if (prefix > key.length) throw damagedTable();
+      if (prefix + (head >>> 3) > MOST_NAME_BYTES) throw damagedTable();
+      budget.spend(prefix + (head >>> 3) + RECORD_BYTES);
       const keyAt = block.skip(head >>> 3);
       key = key.slice(0, prefix) + texts.plain.slice(keyAt, block.at);
       block.number();
@@ -91,16 +125,18 @@ export class Reftable {
   }
 
   /** Returns the lines of the reflog of one ref, the newest first. */
-  log(name: string): LoggedLine[] {
+  log(name: string, budget = new ReadBudget()): LoggedLine[] {
     const lines: LoggedLine[] = [];
     const wanted = Buffer.from(`${name}\0`);
     for (let at = this.#logAt; at > 0 && at < this.#end && this.#bytes[at] === LOG_BLOCK;) {
-      const { block, bytes } = this.#inflated(at);
+      const { block, bytes } = this.#inflated(at, budget);
       let key: Buffer = Buffer.alloc(0);
       while (block.hasMore()) {
         const prefix = block.number();
         const head = block.number();
         if (prefix > key.length) throw damagedTable();
+        if (prefix + (head >>> 3) > MOST_NAME_BYTES + 1 + INDEX_BYTES) throw damagedTable();
+        budget.spend(prefix + RECORD_BYTES);
         key = Buffer.concat([key.subarray(0, prefix), block.take(head >>> 3)]);
         const order = key.subarray(0, wanted.length).compare(wanted);
         if (order > 0) return lines;
@@ -115,11 +151,12 @@ export class Reftable {
   }
 
   /** Returns the records of a block of logs, and the length of its compressed part. */
-  #inflated(at: number): { readonly block: BlockReader; readonly bytes: number } {
+  #inflated(at: number, budget: ReadBudget): { readonly block: BlockReader; readonly bytes: number } {
     // As with refs, the header counts as part of a block that follows it.
     const length = this.#bytes.readUIntBE(at + 1, 3) - 4 - (at === this.#headerBytes ? at : 0);
+    budget.spend(Math.max(length, 0));
     try {
-      const options = { info: true, maxOutputLength: MOST_INFLATED };
+      const options = { info: true, maxOutputLength: Math.max(length, 1) };
       const packed = this.#bytes.subarray(at + 4, this.#end);
       // With `info`, the result also has the number of bytes that were read.
       const found = inflateSync(packed, options) as unknown as { buffer: Buffer; engine: { bytesWritten: number } };

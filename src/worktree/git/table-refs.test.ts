@@ -1,5 +1,6 @@
 import {
   cpSync,
+  linkSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -9,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { ConfinedFs } from "../files/confined-fs.ts";
@@ -100,6 +101,15 @@ describe("refs in tables", () => {
       (_, table) => writeFileSync(table, readFileSync(table).subarray(0, 300)),
       (_, table) => writeFileSync(table, "no table"),
       (folder) => writeFileSync(join(folder, "reftable/tables.list"), "../../HEAD\n"),
+      (folder, table) => {
+        const list = `${basename(table)}\n`.repeat(2);
+        writeFileSync(join(folder, "reftable/tables.list"), list);
+      },
+      (folder, table) => {
+        const names = Array.from({ length: 1_001 }, (_, n) => `${n}.ref`);
+        for (const name of names) linkSync(table, join(folder, "reftable", name));
+        writeFileSync(join(folder, "reftable/tables.list"), `${names.join("\n")}\n`);
+      },
       (folder) => rmSync(join(folder, "reftable"), { recursive: true }),
     ];
     for (const damage of broken) {

@@ -3,7 +3,7 @@ import type { FileStat } from "../../disk/disk.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
 import { isSameStat } from "../files/same-stat.ts";
 import { folderOfRef, type GitFolderPair, gitPath, linkOnTheWay, readBytes, UnreadableGit } from "./git-folder-pair.ts";
-import { Reftable, UnusableTable } from "./reftable.ts";
+import { ReadBudget, Reftable, UnusableTable } from "./reftable.ts";
 
 /** The folder of the tables. */
 export const TABLES = "reftable";
@@ -12,6 +12,9 @@ export const TABLES_LIST = "reftable/tables.list";
 
 const MOST_LIST_BYTES = 1024 ** 2;
 const MOST_TABLE_BYTES = 64 * 1024 ** 2;
+/** Git joins tables until each is at most half as large as the one before it, so that there are few. */
+const MOST_TABLES = 1_000;
+const MOST_STACK_BYTES = 2 * MOST_TABLE_BYTES;
 const IS_TABLE = /^[\w-]+\.(?:ref|log)$/;
 /** Git may replace tables by one while they are read. Then the list is read again, so often at most. */
 const MOST_TRIES = 5;
@@ -31,6 +34,8 @@ interface Table {
   readonly stat: FileStat;
   readonly table: Reftable;
   readonly refs: ReadonlyMap<string, string | undefined>;
+  /** What the refs have taken of a `ReadBudget`. */
+  readonly spent: number;
 }
 
 /** The refs of a stack of tables. */
@@ -70,8 +75,9 @@ class TableStack {
   /** Returns the lines of a reflog, the oldest first. */
   log(name: string): string[] {
     const lines = new Map<bigint, string | undefined>();
+    const budget = new ReadBudget();
     for (const { table } of this.#now()) {
-      for (const { index, line } of usable(() => table.log(name))) lines.set(index, line);
+      for (const { index, line } of usable(() => table.log(name, budget))) lines.set(index, line);
     }
     const inOrder = [...lines].sort(([a], [b]) => (a < b ? -1 : 1));
     // A line from zeros to zeros says only that there is a reflog.
@@ -101,7 +107,8 @@ class TableStack {
       .toString("latin1")
       .split("\n")
       .filter((name) => name !== "");
-    if (!names.every((name) => IS_TABLE.test(name))) throw new UnreadableGit(`${path} is damaged`);
+    const isSound = names.length <= MOST_TABLES && new Set(names).size === names.length;
+    if (!isSound || !names.every((name) => IS_TABLE.test(name))) throw new UnreadableGit(`${path} is damaged`);
     // Git replaces the list by a new file, so the stat shows every change.
     this.#list = { stat: read.stat, names };
     return names;
@@ -110,21 +117,33 @@ class TableStack {
   /** Returns the tables; `undefined` if one is no longer there. */
   #read(names: readonly string[]): readonly Table[] | undefined {
     const found: Table[] = [];
+    const budget = new ReadBudget();
+    let bytes = 0;
     for (const name of names) {
       const path = `${this.#folder}/${name}`;
       const stat = this.#fs.peek(gitPath(path));
       const known = this.#tables.find((one) => one.name === name);
-      if (known !== undefined && stat !== undefined && isSameStat(known.stat, stat)) {
-        found.push(known);
-        continue;
-      }
-      if (linkOnTheWay(this.#fs, path) !== undefined) throw new UnreadableGit(`${path} is a link`);
-      const read = readBytes(this.#fs, path, MOST_TABLE_BYTES);
-      if (read === undefined) return undefined;
-      const table = usable(() => new Reftable(read.bytes, this.#hashBytes), path);
-      found.push({ name, stat: read.stat, table, refs: usable(() => table.refs(), path) });
+      const isSame = known !== undefined && stat !== undefined && isSameStat(known.stat, stat);
+      const table = isSame ? known : this.#readTable(name, path, budget);
+      if (table === undefined) return undefined;
+      if (table === known) usable(() => budget.spend(known.spent), path);
+      if ((bytes += table.stat.size) > MOST_STACK_BYTES)
+        throw new UnreadableGit(`the tables in ${this.#folder} are too large`);
+      found.push(table);
     }
     return found;
+  }
+
+  #readTable(name: string, path: string, budget: ReadBudget): Table | undefined {
+    if (linkOnTheWay(this.#fs, path) !== undefined) throw new UnreadableGit(`${path} is a link`);
+    const read = readBytes(this.#fs, path, MOST_TABLE_BYTES);
+    if (read === undefined) return undefined;
+    return usable(() => {
+      const table = new Reftable(read.bytes, this.#hashBytes);
+      const { left } = budget;
+      const refs = table.refs(budget);
+      return { name, stat: read.stat, table, refs, spent: left - budget.left };
+    }, path);
   }
 }
 
