@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { RunShape } from "../../src/api/shapes.ts";
@@ -193,6 +193,13 @@ function keptIn(project: GitProject): string[] {
   return names.filter((name) => /\/git\/.*\/(?:[0-9a-f]{38}|pack-.*)$/.test(name));
 }
 
+/** Dates everything in a folder back by two hours. */
+function makeOlder(folder: string): void {
+  const time = Date.now() / 1_000 - 2 * 3_600;
+  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" }))
+    utimesSync(join(folder, name), time, time);
+}
+
 describe.skipIf(!hasGit)("gc of what is kept of git folders", () => {
   it("removes objects that the repository no longer has, but none of work that goes on", async () => {
     await using project = repository();
@@ -227,6 +234,9 @@ describe.skipIf(!hasGit)("gc of what is kept of git folders", () => {
     mkdirSync(join(left, "files"), { recursive: true });
     writeFileSync(join(left, "files/rest"), "rest");
     project.git(["gc", "-q", "--prune=now"]);
+    await workspace.gc();
+    expect(keptIn(project)).toEqual(kept);
+    makeOlder(join(project.base, "store/workspaces", place));
     await workspace.gc();
     const ofTop = readdirSync(join(project.top, ".git/objects"), { recursive: true, encoding: "utf8" });
     const names = keptIn(project).map((name) => name.replace(/^.*\/files\/objects\//, ""));

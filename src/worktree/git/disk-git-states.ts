@@ -136,7 +136,7 @@ export class DiskGitStates implements GitStates {
   async collectFolders(isIdle: KeepFolders["isIdle"]): Promise<number> {
     const { disk, keptFolders: place } = this.#options;
     if (place === undefined || disk.lstat(place)?.kind !== "dir") return 0;
-    return collectKept({ disk, place, isIdle }, (path) => this.#absolute(path));
+    return collectKept({ disk, place, isIdle, nowNs: () => this.#nowNs() }, (path) => this.#absolute(path));
   }
 
   #keptFolders(how: KeepFolders): KeptFolders | undefined {

@@ -5,11 +5,13 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   realpathSync,
   renameSync,
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,11 +19,11 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { GitFolder } from "../../core/records/git-record.ts";
 import { type Hash, sha256 } from "../../core/values/hash.ts";
-import { childOf, ROOT } from "../../core/values/path.ts";
-import type { DiskPath } from "../../disk/disk.ts";
+import { childOf, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+import type { DiskPath, FolderItem } from "../../disk/disk.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { ConfinedFs } from "../files/confined-fs.ts";
-import { keptObjects, KeptFolders } from "./kept-folders.ts";
+import { collectKept, keptObjects, KeptFolders } from "./kept-folders.ts";
 import { isLost } from "./lost-folder.ts";
 
 /** A disk that counts the links that are made. */
@@ -277,6 +279,153 @@ describe("git folders that are kept beforehand", () => {
     } finally {
       rmSync(shm, { recursive: true });
     }
+  });
+});
+
+const HOUR_MS = 3_600_000;
+
+/** A disk that refuses to list one folder. */
+class ClosedDisk extends NodeDisk {
+  closed = "";
+
+  override list(folder: DiskPath): FolderItem[] {
+    if (this.closed !== "" && folder.toString().startsWith(this.closed)) {
+      throw Object.assign(new Error("EACCES"), { code: "EACCES" });
+    }
+    return super.list(folder);
+  }
+}
+
+describe("gc of git folders that are kept beforehand", () => {
+  const one = childOf(ROOT, "one");
+
+  /** Keeps the git folder as that of another repository. */
+  async function keepAs(as: WorkspacePath): Promise<GitFolder> {
+    const folders = new KeptFolders({ ...COMMON, place, nowNs: () => 0n, isIdle: async () => true });
+    using own = new ConfinedFs(disk, git);
+    const pair = { own, common: own, hashBytes: 20, isBare: false, isReftable: false } as const;
+    return await folders.keep(as, pair, async (content) => sha256(content));
+  }
+
+  /** `asked` is called each time when the log is asked whether nobody is at work. */
+  function collected(
+    asked: (time: number) => boolean | Promise<boolean> = () => true,
+    { hours = 48, on = disk as NodeDisk } = {},
+  ): Promise<number> {
+    let times = 0;
+    const nowNs = (): bigint => BigInt(Date.now() + hours * HOUR_MS) * 1_000_000n;
+    const isIdle = async (): Promise<boolean> => asked((times += 1));
+    return collectKept({ disk: on, place, isIdle, nowNs }, (of) => (of === one ? join(base, "one/.git") : git));
+  }
+
+  const note = (): string => join(place, readdirSync(place)[0] ?? "", "note.json");
+  const all = [LOOSE, PACK].toSorted();
+
+  it("removes those without a repository, but not if work begins before they are removed", async () => {
+    await keep();
+    renameSync(git, `${git}.away`);
+    expect(await collected((time) => time === 1)).toBe(0);
+    expect([kept().toSorted(), readdirSync(place).length]).toEqual([all, 1]);
+    rmSync(`${git}.away`, { recursive: true });
+    const bytes = "PACKloose".length + statSync(note()).size;
+    expect(await collected()).toBe(bytes);
+    expect(readdirSync(place)).toEqual([]);
+  });
+
+  it("leaves one whose repository is made while the log is read", async () => {
+    await keep();
+    renameSync(git, `${git}.away`);
+    await collected((time) => {
+      if (time === 1) renameSync(`${git}.away`, git);
+      return true;
+    });
+    expect([kept().toSorted(), readdirSync(place).length]).toEqual([all, 1]);
+  });
+
+  it("gives back what it has put aside to work that has kept the repository anew meanwhile", async () => {
+    await keep();
+    renameSync(git, `${git}.away`);
+    await collected(async (time) => {
+      if (time === 1) return true;
+      renameSync(`${git}.away`, git);
+      rmSync(join(git, PACK));
+      await keepAs(path);
+      return false;
+    });
+    expect([kept().toSorted(), readdirSync(place).length]).toEqual([all, 1]);
+  });
+
+  it("leaves one without a path for a day, and longer once work has noted the path", async () => {
+    await keep();
+    const withPath = JSON.parse(readFileSync(note(), "utf8")) as object;
+    const forget = (): void => writeFileSync(note(), JSON.stringify({ ...withPath, path: undefined }));
+    forget();
+    expect(await collected(() => true, { hours: 2 })).toBe(0);
+    expect(kept().toSorted()).toEqual(all);
+    await collected(async (time) => {
+      if (time === 1) await keepAs(path);
+      return true;
+    });
+    expect(kept().toSorted()).toEqual(all);
+    forget();
+    await collected();
+    expect(readdirSync(place)).toEqual([]);
+  });
+
+  it("finds the path in the note as soon as work looks at the repository", async () => {
+    using own = new ConfinedFs(disk, git);
+    const folders = new KeptFolders({ ...COMMON, place, nowNs: () => 0n, isIdle: async () => true });
+    const pair = { own, common: own, hashBytes: 20, isBare: false, isReftable: false } as const;
+    const noted: string[] = [];
+    await folders.keep(path, pair, async (content) => {
+      noted.push(readFileSync(note(), "utf8"));
+      return sha256(content);
+    });
+    expect(noted.map((one) => (JSON.parse(one) as { path: string }).path)).toEqual([path, path]);
+  });
+
+  it("leaves objects that the repository no longer has for an hour", async () => {
+    await keep();
+    rmSync(join(git, LOOSE));
+    expect(await collected(() => true, { hours: 0.5 })).toBe(0);
+    // The note alone is young, and then the folder alone is.
+    const root = keptObjects(disk, place, path)?.root ?? "";
+    const [old, now] = [new Date(Date.now() - 2 * HOUR_MS), new Date()];
+    const folder = dirname(join(root, LOOSE));
+    for (const [young, other] of [
+      [note(), folder],
+      [folder, note()],
+    ] as const) {
+      utimesSync(young, now, now);
+      utimesSync(other, old, old);
+      expect(await collected(() => true, { hours: 0.5 })).toBe(0);
+    }
+    expect(kept().toSorted()).toEqual(all);
+    expect(await collected(() => true, { hours: 2 })).toBe("loose".length);
+    expect(kept()).toEqual([PACK]);
+  });
+
+  it("looks at the others if one repository cannot be read", async () => {
+    await keep();
+    mkdirSync(join(base, "one/.git"), { recursive: true });
+    await keepAs(one);
+    rmSync(join(base, "one"), { recursive: true });
+    const on = new ClosedDisk();
+    on.closed = git;
+    expect(await collected(() => true, { on })).toBeGreaterThan(0);
+    expect([kept().toSorted(), readdirSync(place).length]).toEqual([all, 1]);
+  });
+
+  it("removes what a killed gc had begun to remove, and gives back what it had only put aside", async () => {
+    await keep();
+    const [name = ""] = readdirSync(place);
+    renameSync(join(place, name), join(place, `${name}.gone`));
+    mkdirSync(join(place, "0123456789abcdef.gone/files"), { recursive: true });
+    await collected();
+    expect([kept().toSorted(), readdirSync(place)]).toEqual([all, [name]]);
+    expect(existsSync(note())).toBe(false);
+    await keep();
+    expect(kept().toSorted()).toEqual(all);
   });
 });
 

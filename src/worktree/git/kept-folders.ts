@@ -101,12 +101,14 @@ export class KeptFolders {
     const { disk, nowNs, isIdle, isForgotten, erased } = this.#parts;
     const place = placeOf(this.#parts.place, path);
     this.#seen.add(place);
-    const text = readDiskFile(disk, `${place}/note.json`)?.toString() ?? "";
+    let text = readDiskFile(disk, `${place}/note.json`)?.toString() ?? "";
     const note = parseNote(text);
     const walk = new FolderWalk({ own, isReftable, keep, known: isForgotten ? NO_NOTE : note, nowNs: nowNs(), erased });
     try {
-      await walk.all();
       makePlace(disk, this.#parts.place, place);
+      // The path comes first: from here on, `collectKept` knows that the place belongs to a repository.
+      if (note.path !== path) text = this.#write(place, text, { ...note, path });
+      await walk.all();
       using into = new ConfinedFs(disk, `${place}/files`);
       const links = new ObjectLinks({ disk, from: own, into, nowNs: nowNs(), isIdle }, note.objects);
       if (walk.problem !== undefined) {
@@ -146,10 +148,11 @@ export class KeptFolders {
     }
   }
 
-  #write(place: string, before: string, note: Note): void {
+  /** Writes the note unless it is the same as before. Returns its text. */
+  #write(place: string, before: string, note: Note): string {
     const { disk } = this.#parts;
     const text = JSON.stringify(note);
-    if (text === before) return;
+    if (text === before) return text;
     const fresh = `${place}/note.json.${process.pid}.new`;
     if (disk.lstat(fresh) !== undefined) disk.unlink(fresh);
     const fd = disk.open(fresh, "create");
@@ -159,6 +162,7 @@ export class KeptFolders {
       disk.close(fd);
     }
     disk.rename(fresh, `${place}/note.json`);
+    return text;
   }
 }
 
@@ -173,63 +177,141 @@ export function keptObjects(disk: Disk, folder: string, path: WorkspacePath): Co
 }
 
 /**
- * Removes the kept files of git folders that belong to no repository any more. First searches for these files, and then
- * calls `isIdle`. This order is safe: work that begins after the search sees the present repositories, and so does not
- * need the files. Returns the number of bytes that were freed. `absolute` returns the absolute path of a `.git`.
+ * Removes what is kept of git folders and belongs to no repository any more. Returns the bytes that were freed.
+ * `absolute` returns the absolute path of a `.git`.
+ *
+ * Work that has just begun may already rely on a place, and not yet be in the log. So the places get another name first.
+ * Then each is looked at once more, and `isIdle` is asked once more. A place that is used gets its name back.
+ * A repository that cannot be read keeps what is kept of it.
  */
-export async function collectKept(
-  { disk, place, isIdle }: Pick<KeptFoldersParts, "disk" | "place" | "isIdle">,
-  absolute: (path: WorkspacePath) => string,
-): Promise<number> {
-  const unused: string[] = [];
-  const objects: UnusedObjects[] = [];
+export async function collectKept(parts: CollectParts, absolute: (path: WorkspacePath) => string): Promise<number> {
+  const { disk, isIdle } = parts;
+  const { unused, removed, objects } = placesToFree(parts, absolute);
+  const aside: string[] = [];
+  let isFree = false;
   try {
-    for (const { name, kind } of disk.list(place)) {
-      const at = `${place}/${decodeName(name)}`;
-      if (kind !== "dir") continue;
-      const { path } = parseNote(readDiskFile(disk, `${at}/note.json`)?.toString() ?? "");
-      const gitDir = path === undefined || placeOf(place, path) !== at ? undefined : absolute(path);
-      const isThere = gitDir !== undefined && disk.lstat(gitDir)?.kind === "dir";
-      if (isThere) objects.push(new UnusedObjects(disk, gitDir, `${at}/files`));
-      else unused.push(at);
-    }
-    const isSome = unused.length > 0 || objects.some((one) => one.isSome);
-    if (!isSome || !(await isIdle())) return 0;
+    if (unused.length + removed.length + objects.length === 0 || !(await isIdle())) return 0;
+    for (const at of unused) if (orLeft(() => putAside(parts, absolute, at), false)) aside.push(at);
+    isFree = await isIdle();
+    if (!isFree) return 0;
     let bytes = 0;
-    for (const at of unused) bytes += removePlace(disk, at);
-    for (const one of objects) bytes += one.drop();
+    for (const at of [...removed, ...aside]) bytes += orLeft(() => removePlace(disk, `${at}${GONE}`), 0);
+    for (const one of objects) bytes += orLeft(() => one.drop(), 0);
     return bytes;
-  } catch (error) {
-    // A recorded command may remove or make the same files meanwhile. The next collection removes whatever is left.
-    if (errnoOf(error) === undefined) throw error;
-    return 0;
   } finally {
+    for (const at of isFree ? [] : aside) orLeft(() => putBack(disk, `${at}${GONE}`, at), undefined);
     for (const one of objects) one.release();
   }
 }
 
-/**
- * Removes everything that is kept of one repository. First renames the folder, for two reasons. Work that begins
- * meanwhile keeps the repository in a new folder. And after a crash, the next collection recognises the rest by its
- * name.
- */
-function removePlace(disk: Disk, place: string): number {
-  const gone = place.endsWith(GONE) ? place : `${place}${GONE}`;
-  if (gone !== place) {
-    removeTree(disk, gone);
-    disk.rename(place, gone);
+type CollectParts = Pick<KeptFoldersParts, "disk" | "place" | "isIdle" | "nowNs">;
+
+const HOUR_NS = 3_600n * 1_000_000_000n;
+/** A place with this ending is being removed. Its note goes first, so that a part of a place has no note. */
+const GONE = ".gone";
+
+/** Returns what `work` returns. If the disk refuses it, returns `otherwise`: what is left is removed the next time. */
+function orLeft<T>(work: () => T, otherwise: T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return otherwise;
   }
+}
+
+interface PlacesToFree {
+  /** The places that belong to no repository. */
+  readonly unused: string[];
+  /** The places, without their ending, that a process had begun to remove. */
+  readonly removed: string[];
+  readonly objects: UnusedObjects[];
+}
+
+function placesToFree(parts: CollectParts, absolute: (path: WorkspacePath) => string): PlacesToFree {
+  const { disk, place, nowNs } = parts;
+  const found: PlacesToFree = { unused: [], removed: [], objects: [] };
+  for (const { name: bytes, kind } of orLeft(() => disk.list(place), [])) {
+    const at = `${place}/${decodeName(bytes)}`;
+    if (kind !== "dir") continue;
+    orLeft(() => {
+      if (at.endsWith(GONE)) return lookAtGone(disk, at, found);
+      const gitDir = gitDirOf(parts, absolute, { at, folder: at });
+      if (gitDir !== undefined && disk.lstat(gitDir)?.kind === "dir") {
+        const since = nowNs() - HOUR_NS;
+        if (changedNs(disk, `${at}/note.json`) > since) return;
+        const objects = new UnusedObjects(disk, { gitDir, kept: `${at}/files`, since });
+        if (objects.isSome) found.objects.push(objects);
+        else objects.release();
+        return;
+      }
+      // Without a path, the repository may be there. Work that uses the place writes the path.
+      const isYoung = gitDir === undefined && (disk.lstat(at)?.ctimeNs ?? 0n) > nowNs() - 24n * HOUR_NS;
+      if (!isYoung) found.unused.push(at);
+    }, undefined);
+  }
+  return found;
+}
+
+function changedNs(disk: Disk, path: string): bigint {
+  return disk.lstat(path)?.mtimeNs ?? 0n;
+}
+
+/** A place that still has its note was put aside by a process that was then killed, and may be in use. */
+function lookAtGone(disk: Disk, gone: string, { removed }: PlacesToFree): void {
+  const at = gone.slice(0, -GONE.length);
+  if (disk.lstat(`${gone}/note.json`) === undefined) return void removed.push(at);
+  disk.unlink(`${gone}/note.json`);
+  putBack(disk, gone, at);
+}
+
+/** Returns the absolute path of the `.git` to which a place belongs, by its note in `folder`; `undefined` if unknown. */
+function gitDirOf(
+  { disk, place }: CollectParts,
+  absolute: (path: WorkspacePath) => string,
+  { at, folder }: { readonly at: string; readonly folder: string },
+): string | undefined {
+  const { path } = parseNote(readDiskFile(disk, `${folder}/note.json`)?.toString() ?? "");
+  return path === undefined || placeOf(place, path) !== at ? undefined : absolute(path);
+}
+
+/** Gives a place another name. Returns false, and gives its name back, if it belongs to a repository after all. */
+function putAside(parts: CollectParts, absolute: (path: WorkspacePath) => string, at: string): boolean {
+  const { disk } = parts;
+  const gone = `${at}${GONE}`;
+  removeTree(disk, gone);
+  disk.rename(at, gone);
+  let isUsed = true;
+  try {
+    const gitDir = gitDirOf(parts, absolute, { at, folder: gone });
+    isUsed = gitDir !== undefined && disk.lstat(gitDir)?.kind === "dir";
+  } finally {
+    if (isUsed) putBack(disk, gone, at);
+  }
+  return !isUsed;
+}
+
+/** Gives a place its name back. If work has made the place anew meanwhile, that gets what it lacks. */
+function putBack(disk: Disk, gone: string, at: string): void {
+  if (disk.lstat(at) === undefined) return disk.rename(gone, at);
+  for (const { name, kind } of disk.list(gone)) {
+    const [from, to] = [gone, at].map((folder) => `${folder}/${decodeName(name)}`) as [string, string];
+    if (kind === "dir") putBack(disk, from, to);
+    else if (disk.lstat(to) === undefined) disk.rename(from, to);
+  }
+  removeTree(disk, gone);
+}
+
+/** Removes all that is kept of one repository, and was put aside. Returns the bytes that were freed. */
+function removePlace(disk: Disk, gone: string): number {
+  const note = `${gone}/note.json`;
   const bytes = ownBytes(disk, gone);
+  if (disk.lstat(note) !== undefined) disk.unlink(note);
   removeTree(disk, gone);
   return bytes;
 }
 
-const GONE = ".gone";
-
-/**
- * Returns the total size, in bytes, of the files in a folder that have only one hard link. Their removal frees this
- * space.
- */
+/** Returns the bytes of the files in a folder that have no other name. */
 function ownBytes(disk: Disk, folder: string): number {
   let bytes = 0;
   for (const { name, kind } of disk.list(folder)) {

@@ -334,11 +334,22 @@ export class UnusedObjects {
   readonly #files: WorkspacePath[] = [];
   /** The folders of the kept files, each folder before the folders in it. */
   readonly #folders: WorkspacePath[] = [];
+  readonly #since: bigint;
 
-  constructor(disk: Disk, gitDir: string, kept: string) {
+  /** Work that has just begun may rely on the files of a folder that has changed after `since` (in ns). They stay. */
+  constructor(
+    disk: Disk,
+    { gitDir, kept, since }: { readonly gitDir: string; readonly kept: string; readonly since: bigint },
+  ) {
     this.#from = new ConfinedFs(disk, gitDir);
     this.#into = new ConfinedFs(disk, kept);
-    if (disk.lstat(kept)?.kind === "dir") this.#look(ROOT);
+    this.#since = since;
+    try {
+      if (disk.lstat(kept)?.kind === "dir") this.#look(ROOT);
+    } catch (error) {
+      this.release();
+      throw error;
+    }
   }
 
   get isSome(): boolean {
@@ -346,6 +357,7 @@ export class UnusedObjects {
   }
 
   #look(folder: WorkspacePath): void {
+    const isSettled = (this.#into.lstat(folder)?.mtimeNs ?? this.#since) <= this.#since;
     const here = new Set(this.#from.lstat(folder)?.kind === "dir" ? this.#namesIn(folder) : []);
     for (const { name: bytes, kind } of this.#into.list(folder)) {
       const name = decodeName(bytes);
@@ -355,7 +367,7 @@ export class UnusedObjects {
       if (kind === "dir") {
         this.#folders.push(path);
         this.#look(path);
-      } else if (!here.has(name)) this.#files.push(path);
+      } else if (isSettled && !here.has(name)) this.#files.push(path);
     }
   }
 
