@@ -22,6 +22,10 @@ if [ -x "$folder/bin/git" ] && can_reftable "$folder/bin/git"; then
   echo "$folder/bin"
   exit 0
 fi
+if [ -e "$folder" ] && [ ! -e "$folder/git.real" ] && ! rmdir "$folder" 2>/dev/null; then
+  echo "$folder has something else in it: give a folder that is empty or does not exist" >&2
+  exit 1
+fi
 for tool in apt-get dpkg-deb; do
   command -v "$tool" >/dev/null || { echo "no git with reftables, and no $tool to get one" >&2; exit 1; }
 done
@@ -32,7 +36,10 @@ archive=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | grep
 [ -n "$archive" ] || { echo "no git with reftables, and no archive of Debian to get one from" >&2; exit 1; }
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+mkdir -p "$(dirname "$folder")"
+folder=$(cd "$(dirname "$folder")" && pwd -P)/$(basename "$folder")
+fresh=$folder.$$
+trap 'rm -rf "$work" "$fresh"' EXIT
 mkdir -p "$work"/{lists/partial,cache/archives/partial,parts,debs}
 cat >"$work/parts/debian.sources" <<SOURCE
 Types: deb
@@ -52,23 +59,25 @@ apt-get -qq -c "$work/apt.conf" update >&2
 (cd "$work/debs" && apt-get -qq -c "$work/apt.conf" download git/trixie libc6/trixie >&2)
 for deb in "$work"/debs/*.deb; do dpkg-deb -x "$deb" "$work/unpacked"; done
 
-rm -rf "$folder"
-mkdir -p "$folder/bin" "$folder/lib"
-folder=$(realpath "$folder")
-find "$work/unpacked" -name 'ld-linux*' -exec cp -L {} "$folder/lib/loader" \; -quit
-cp -L "$(dirname "$(find "$work/unpacked" -name libc.so.6)")"/lib*.so.* "$folder/lib/"
-cp -a "$work/unpacked/usr/lib/git-core" "$folder/core"
-cp -a "$work/unpacked/usr/share/git-core" "$folder/share"
-cp -L "$work/unpacked/usr/bin/git" "$folder/git.real"
+mkdir -p "$fresh/bin" "$fresh/lib"
+find "$work/unpacked" -name 'ld-linux*' -exec cp -L {} "$fresh/lib/loader" \; -quit
+cp -L "$(dirname "$(find "$work/unpacked" -name libc.so.6)")"/lib*.so.* "$fresh/lib/"
+cp -a "$work/unpacked/usr/lib/git-core" "$fresh/core"
+cp -a "$work/unpacked/usr/share/git-core" "$fresh/share"
+cp -L "$work/unpacked/usr/bin/git" "$fresh/git.real"
 # The programs of git-core that are git itself. They start this script as well, so that it finds the C library.
-cat >"$folder/bin/git" <<WRAPPER
+cat >"$fresh/bin/git" <<WRAPPER
 #!/bin/sh
-GIT_EXEC_PATH=$folder/core GIT_TEMPLATE_DIR=$folder/share/templates
+folder='${folder//\'/\'\\\'\'}'
+GIT_EXEC_PATH=\$folder/core GIT_TEMPLATE_DIR=\$folder/share/templates
 export GIT_EXEC_PATH GIT_TEMPLATE_DIR
-exec $folder/lib/loader --library-path $folder/lib --argv0 "\$0" $folder/git.real "\$@"
+exec "\$folder/lib/loader" --library-path "\$folder/lib" --argv0 "\$0" "\$folder/git.real" "\$@"
 WRAPPER
-chmod +x "$folder/bin/git"
-rm -f "$folder/core/git"
-ln -s "$folder/bin/git" "$folder/core/git"
+chmod +x "$fresh/bin/git"
+rm -f "$fresh/core/git"
+ln -s "$folder/bin/git" "$fresh/core/git"
+# What is there is an earlier git of this script, because it has a git.real.
+rm -rf "$folder"
+mv "$fresh" "$folder"
 can_reftable "$folder/bin/git" || { echo "the git of Debian 13 does not run here" >&2; exit 1; }
 echo "$folder/bin"
