@@ -134,6 +134,34 @@ describe("git folders that are kept beforehand", () => {
     expect(kept()).toEqual([packed]);
   });
 
+  it.each(["reftable", "worktrees/w/reftable"])(
+    "have all tables of %s, also if git joins them meanwhile",
+    async (tables) => {
+      const join = (from: string, to: string): void => {
+        put(`${tables}/${to}.ref`, to);
+        put(`${tables}/tables.list.new`, `${to}.ref\n`);
+        renameSync(`${git}/${tables}/tables.list.new`, `${git}/${tables}/tables.list`);
+        rmSync(`${git}/${tables}/${from}.ref`, { force: true });
+      };
+      for (const joins of [1, 3, 100]) {
+        let times = 0;
+        join("none", "0");
+        using own = new ConfinedFs(disk, git);
+        const folders = new KeptFolders({ ...COMMON, place, nowNs: () => 0n, isIdle: async () => true });
+        const pair = { own, common: own, hashBytes: 20, isBare: false, isReftable: true } as const;
+        const { items } = await folders.keep(path, pair, async (content) => {
+          if (times < joins) join(`${times}`, `${(times += 1)}`);
+          return sha256(content);
+        });
+        const names = items.filter(({ kind, name }) => kind === "file" && name.startsWith(`${tables}/`));
+        // With no end of it, the walk gives up, and `lostFolder` says so.
+        if (joins === 100) expect(times).toBeLessThan(joins);
+        else expect(names.map(({ name }) => name)).toEqual([`${tables}/${joins}.ref`, `${tables}/tables.list`]);
+        rmSync(`${git}/${tables}`, { recursive: true });
+      }
+    },
+  );
+
   it("are given up with their repository", async () => {
     await keep();
     const folders = new KeptFolders({ ...COMMON, place, nowNs: () => 0n, isIdle: async () => true });

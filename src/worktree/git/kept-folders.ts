@@ -13,6 +13,7 @@ import type { KeepContent } from "../git-states.ts";
 import { type GitFolderPair, gitPath, readBytes } from "./git-folder-pair.ts";
 import { markOf, ObjectLinks, type SeenFailure, type SeenFolders, UnusedObjects } from "./object-links.ts";
 import { isInState } from "./read-git-state.ts";
+import { TABLES_LIST } from "./table-refs.ts";
 
 /**
  * The limits for one git folder, apart from its objects: the number of its items, and the bytes of one item and of all
@@ -23,6 +24,9 @@ const MOST_ITEM_BYTES = 8 * 1024 ** 2;
 const MOST_BYTES = 64 * 1024 ** 2;
 /** The maximum number of reflogs of refs. Further reflogs of refs are not kept. */
 const MOST_LOGS = 500;
+
+/** How often the folder of a list of tables is walked through at most. */
+const MOST_TRIES = 5;
 
 /** The folders of refs that every repository has, even if they contain no ref. */
 const REF_FOLDERS = ["refs", "refs/heads", "refs/tags"];
@@ -382,6 +386,8 @@ class FolderWalk {
   problem: string | undefined;
   readonly #parts: WalkParts;
   readonly #unread: UnreadFile[] = [];
+  /** The tables in each list of tables that was read. */
+  readonly #lists = new Map<string, readonly string[]>();
   #counted = 0;
   #bytes = 0;
   #logs = 0;
@@ -395,10 +401,39 @@ class FolderWalk {
     const stat = this.#parts.own.lstat(ROOT);
     if (stat?.kind === "dir") this.#within(ROOT, stat);
     if (!this.objects.includes("objects")) this.#miss("its objects lie in another folder");
-    for (const one of this.#unread) if (this.problem === undefined) await this.#read(one);
+    await this.#readAll();
+    for (let tries = 1; tries < MOST_TRIES && this.#torn().length > 0; tries += 1) await this.#again(this.#torn());
+    // Such a list is read again the next time, also if it does not change.
+    for (const list of this.#torn()) delete this.seenFiles[list];
     // The items are sorted, so that equal git folders give equal items. (Known files are added before the files that
     // are read.)
     this.items.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  async #readAll(): Promise<void> {
+    for (const one of this.#unread.splice(0)) if (this.problem === undefined) await this.#read(one);
+  }
+
+  /** Returns the lists that name a table that was not found, because git has joined tables during the walk. */
+  #torn(): string[] {
+    const found = new Set(this.items.map(({ name }) => name));
+    return [...this.#lists].flatMap(([list, tables]) => {
+      const folder = list.slice(0, list.lastIndexOf("/"));
+      return tables.every((table) => found.has(`${folder}/${table}`)) ? [] : list;
+    });
+  }
+
+  /** Walks once more through the folders of these lists. */
+  async #again(lists: readonly string[]): Promise<void> {
+    for (const list of lists) {
+      const folder = list.slice(0, list.lastIndexOf("/")) as WorkspacePath;
+      const kept = this.items.splice(0).filter(({ name }) => !name.startsWith(`${folder}/`));
+      this.items.push(...kept);
+      this.#lists.delete(list);
+      const stat = this.#parts.own.lstat(folder);
+      if (stat?.kind === "dir") this.#within(folder, stat);
+    }
+    await this.#readAll();
   }
 
   #within(folder: WorkspacePath, stat: FileStat): void {
@@ -481,10 +516,17 @@ class FolderWalk {
   }
 
   async #read({ path, kind, stat }: UnreadFile): Promise<void> {
-    const { own, keep, nowNs, erased } = this.#parts;
+    const { own, isReftable, keep, nowNs, erased } = this.#parts;
     const bytes = kind === "symlink" ? own.readlink(path) : readBytes(own, path, MOST_ITEM_BYTES)?.bytes;
     if (bytes === undefined || (erased.size > 0 && erased.has(sha256(bytes)))) return;
     const blob = await keep(bytes);
+    if (isReftable && (path === TABLES_LIST || path.endsWith(`/${TABLES_LIST}`))) {
+      const tables = bytes.toString("latin1").split("\n");
+      this.#lists.set(
+        path,
+        tables.filter((name) => name !== ""),
+      );
+    }
     const { mode, mtimeNs } = stat;
     const mark = isRacy(stat, nowNs) ? "" : markOf(stat);
     this.#keepFile(path, { mark, blob, kind, mode, size: bytes.length, mtime: `${mtimeNs}` });
