@@ -20,8 +20,9 @@ export function hookAdapter(name: string): HookAdapter {
 }
 
 /**
- * Returns the adapter of the agent that wrote an input. Cursor and Copilot CLI also call the hooks of Claude Code that
- * they find in its settings. Throws `USAGE` if the input is no JSON object.
+ * Returns the adapter of the agent that wrote an input. `adapter`: the adapter of the agent for which the hook is
+ * installed. The two can differ, because Cursor and Copilot CLI also call the hooks in the settings of Claude Code.
+ * Throws `USAGE` if the input is no JSON object.
  */
 export function writerOf(adapter: HookAdapter, input: unknown): HookAdapter {
   if (adapter !== claude) return adapter;

@@ -10,15 +10,17 @@ export interface HookAnswer {
   readonly stdout: string;
   /** True if the answer keeps the tool from running. */
   readonly blocked: boolean;
-  /** A text for stderr and the diagnostics: the failure, the refusal, or a warning of a call that succeeded. */
+  /** A text for stderr and the diagnostics: the failure, the refusal, or a warning about a call that succeeded. */
   readonly problem?: string;
   /** Undefined if the input was not understood. */
   readonly call?: HookCall;
-  /** The name of the agent that called the hook, if it is another one than the hook is for (`writerOf`). */
+  /**
+   * The name of the agent that called the hook. Set only if the hook is installed for another agent (see `writerOf`).
+   */
   readonly agent?: string;
 }
 
-/** Returns the person's last message in a file with a conversation; `undefined` if it cannot be read. */
+/** Reads the file of a conversation, and returns the person's last message in it; `undefined` if none can be read. */
 export type PromptReader = (path: string, form: ConversationForm) => HookPrompt | undefined;
 
 export interface HookRequest extends HookParts {
@@ -48,7 +50,8 @@ export async function answerHook(request: HookRequest): Promise<HookAnswer> {
   } catch (error) {
     const told = inWords(error);
     const mayBlock = known.call === undefined || known.call.kind === "before";
-    // The hook after a tool can refuse the next tool of an agent whose tools are queued.
+    // The hook after a tool call can also throw `SnapshotRefused`. If the agent's calls are queued, this hook takes the
+    // snapshot for the next call.
     if (error instanceof SnapshotRefused || (mayBlock && request.strict)) return blocked(adapter, told, known);
     const message = `Chronicle: this step is not recorded: ${told}`;
     return { stdout: adapter.goOn(message), blocked: false, problem: told, ...known };

@@ -3,8 +3,8 @@ import { asObject, neededText, promptIn, safeId, textAt } from "./hook-input.ts"
 import { readToolCall, looks, runs, type ToolReader, writes } from "./tool-table.ts";
 
 /**
- * The tools of Claude Code 2, by their names in its hooks. For any other tool that is not Chronicle's own, the whole
- * workspace is captured before and after each call.
+ * Maps the tools of Claude Code 2, by their names in its hooks, to their readers. If a tool is neither in this map nor
+ * one of Chronicle's own tools, the whole workspace is captured before and after each call.
  */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   Write: writes("file_path"),
@@ -35,8 +35,8 @@ const KINDS: Readonly<Record<string, HookKind>> = {
 };
 
 /**
- * Reads the input of a hook, in the form of Claude Code's hooks. The sources are Claude Code's hooks reference and
- * recorded inputs of version 2.1.
+ * Reads the input of a hook that has the form of Claude Code's hooks. The form is known from Claude Code's hooks
+ * reference and from recorded inputs of version 2.1.
  */
 export function readClaudeStyle(value: unknown, tools: Readonly<Record<string, ToolReader>>): HookCall {
   const input = asObject(value);
@@ -67,8 +67,8 @@ export const claude: HookAdapter = {
   title: "Claude Code",
   sequential: true,
   read: (input) => readClaudeStyle(input, TOOLS),
-  // Without a message, the output is empty, because the model reads any output of a hook at the start of a session and
-  // of a turn.
+  // Without a message, the output is empty. At the start of a session or a turn, the model would read any output of the
+  // hook.
   goOn: (message) => (message === undefined ? "" : JSON.stringify({ systemMessage: message })),
   block: (reason) =>
     JSON.stringify({

@@ -5,7 +5,10 @@ import type { HookAdapter, HookCall, HookKind, HookPrompt } from "./hook-call.ts
 import { asObject, type HookInput, neededText, notUnderstood, objectAt, safeId, textAt } from "./hook-input.ts";
 import { looks, patches, readToolCall, runs, type ToolReader, writes } from "./tool-table.ts";
 
-/** The tools of Cline, by their names in its hooks (as seen in version 3.0). Inputs as `toolInput` returns them. */
+/**
+ * Maps the tools of Cline, by their names in its hooks (as seen in version 3.0), to their readers. A reader gets an
+ * input in the form that `toolInput` returns.
+ */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   editor: writes("path"),
   apply_patch: patches("input"),
@@ -24,7 +27,10 @@ const TOOLS: Readonly<Record<string, ToolReader>> = {
   ),
 };
 
-/** The events by the names of their hook files. Cline waits only for the hooks before and after a tool. */
+/**
+ * Maps the events of Cline to kinds of calls. An event has the name of its hook file. Cline waits only for the hooks
+ * before and after a tool.
+ */
 const KINDS: Readonly<Record<string, HookKind>> = {
   PreToolUse: "before",
   PostToolUse: "after",
@@ -35,8 +41,8 @@ const KINDS: Readonly<Record<string, HookKind>> = {
 };
 
 /**
- * Returns the kind of an event. Cline does not tell the end of a session. So a session ends with each turn of the main
- * agent, and the next call begins it again.
+ * Returns the kind of an event. Cline does not report the end of a session. The end of each turn of the main agent
+ * therefore also ends the session, and the next call begins the session again.
  */
 function kindOf(event: string, lane: string): HookKind {
   const kind = KINDS[event] ?? "none";
@@ -60,19 +66,24 @@ function read(value: unknown, prompt?: HookPrompt): HookCall {
   const callId = (): string => safeId(neededText(call, "id"));
   const told = readToolCall(base, kind, { input: tool, style: { tools: TOOLS, callId, failure } });
   if (told.kind !== "before") return told;
-  // All hooks before the tools of one message are called before the first of these tools runs.
+  // If a message of the model has several tool calls, Cline calls the hooks for all of them before the first tool runs.
   const queued = { ...told, queue: `${prompt?.message ?? ""} ${String(input["iteration"])}` };
   if (prompt === undefined) return queued;
   return { ...queued, prompt: { ...prompt, ...optional({ transcript: conversationPath(input) }) } };
 }
 
-/** Returns the id of the session. Sub-agents have a `taskId` of their own. */
+/**
+ * Returns the id of the session. The `taskId` of a sub-agent is the sub-agent's own, so `rootSessionId` comes first.
+ */
 function sessionIn(input: HookInput): string {
   const root = textAt(objectAt(input, "sessionContext"), "rootSessionId");
   return safeId(root ?? neededText(input, "taskId"));
 }
 
-/** Returns the session's working folder. Only Chronicle's own hook files give it; else it is the workspace's root. */
+/**
+ * Returns the session's working folder. Only the hook files that Chronicle installs put `cwd` into the input. Without
+ * `cwd`, this is the first of `workspaceRoots`.
+ */
 function folderIn(input: HookInput): string {
   const roots = input["workspaceRoots"];
   const [root]: readonly unknown[] = Array.isArray(roots) ? roots : [];
@@ -82,8 +93,8 @@ function folderIn(input: HookInput): string {
 }
 
 /**
- * Returns a tool's input as an object. Commands, of which one call may have several, become the lines of `command`.
- * Models also give a single command, or a patch, without the object around it.
+ * Returns a tool's input as an object. If a call has several commands, they become the lines of `command`. Some models
+ * give a single command or a patch as a plain string, without an object around it.
  */
 function toolInput(given: unknown): HookInput {
   if (typeof given === "string") return { command: given, input: given };
@@ -107,8 +118,8 @@ function linesOf(commands: unknown): string {
 }
 
 /**
- * Returns the reason of a failed call; `undefined` if it did not fail. `error` is only set if the tool itself has
- * failed. Most failures are in the output, or in one part of it for each command.
+ * Returns the reason of a failed call; `undefined` if the call did not fail. `error` is set only if the tool itself
+ * failed. Most failures are in `output`, which can be a list with one part for each command.
  */
 function failureOf(call: HookInput): { reason: string } | undefined {
   const error = textAt(call, "error");
@@ -125,8 +136,9 @@ function isFailed(part: unknown): boolean {
 }
 
 /**
- * Returns the path of the file with the conversation, where Chronicle's own hook file gives the folder. Only the call
- * before a tool needs it.
+ * Returns the path of the file with the conversation. Returns `undefined` if the input does not name the folder
+ * (`sessions`). Also returns `undefined` for any hook but the one before a tool, because no other hook needs the
+ * conversation.
  */
 function conversationPath(value: unknown): string | undefined {
   const input = asObject(value);
@@ -136,10 +148,12 @@ function conversationPath(value: unknown): string | undefined {
   return join(folder, session, `${session}.messages.json`);
 }
 
-/** Matches a person's message in the conversation. */
+/** Matches a message of a person in the conversation. */
 const SAID = /^<user_input\b[^>]*>\n?([^]*?)\n?(?:<\/user_input>\s*)?$/;
 
-/** Returns the person's last message in a conversation; `undefined` if there is none, or the text is of another form. */
+/**
+ * Returns the person's last message in a conversation; `undefined` if there is none, or if the text has another form.
+ */
 function lastPrompt(conversation: string): HookPrompt | undefined {
   const { messages } = parsed(conversation);
   if (!Array.isArray(messages)) return undefined;
@@ -156,7 +170,7 @@ function parsed(conversation: string): HookInput {
   try {
     return asObject(JSON.parse(conversation));
   } catch {
-    // The file is being written. The call then belongs to the latest turn that is known.
+    // Cline is just writing the file. Without a prompt, the call belongs to the latest known turn.
     return {};
   }
 }
@@ -178,9 +192,9 @@ function harmlessInput(reason: string, type: string | undefined): unknown {
 }
 
 /**
- * Cline's hooks. A hook has two ways to stop a tool: `cancel` ends the whole turn and tells nobody why; an input in
- * place of the tool's own lets this tool fail. `contextModification` is added to the conversation: Cline's hooks have
- * no other way to tell anything.
+ * The adapter for Cline. A hook of Cline can stop a tool in two ways. `cancel` ends the whole turn, without showing the
+ * reason to anybody. `overrideInput` replaces the tool's input, so that only this tool fails. Cline adds
+ * `contextModification` to the conversation. A hook has no other way to show a message.
  */
 export const cline: HookAdapter = {
   name: "cline",

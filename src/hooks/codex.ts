@@ -3,9 +3,9 @@ import { claude, readClaudeStyle } from "./claude.ts";
 import type { HookAdapter } from "./hook-call.ts";
 
 /**
- * Returns a reader of shell lines. If a line only passes a patch to `apply_patch`, Codex applies the patch itself, and
- * never reports the end of the call. The paths of the patch are uncertain, because the hook's input lacks the command's
- * `workdir`.
+ * Returns the `ToolReader` of a tool that runs a shell line. If a line only passes a patch to `apply_patch`, Codex
+ * applies the patch itself, and never reports the end of the call. The paths of the patch are uncertain, because the
+ * hook's input lacks the command's `workdir`.
  */
 function runsOrPatches(key: string): ToolReader {
   const reader = runs(key);
@@ -20,8 +20,8 @@ function runsOrPatches(key: string): ToolReader {
 }
 
 /**
- * The tools of Codex, by their names in its hooks. In version 0.169, every shell tool is named `Bash`, and
- * `apply_patch` has the patch under the key `command`.
+ * Maps the tools of Codex, by their names in its hooks, to their readers. In version 0.169, every shell tool is named
+ * `Bash`, and `apply_patch` has the patch under the key `command`.
  */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   Bash: runsOrPatches("command"),
@@ -37,8 +37,8 @@ const TOOLS: Readonly<Record<string, ToolReader>> = {
 };
 
 /**
- * Codex's hooks have the same form as those of Claude Code. If a call fails before the tool runs, Codex does not report
- * the end of the call.
+ * The adapter for Codex. The hooks of Codex have the same form as those of Claude Code. If a call fails before the tool
+ * runs, Codex does not report the end of the call.
  */
 export const codex: HookAdapter = {
   name: "codex",

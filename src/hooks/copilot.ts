@@ -3,15 +3,18 @@ import { asObject, type HookInput, neededText, promptIn, safeId, textAt, objectA
 import { hashedCallId, looks, patches, readToolCall, runs, type ToolReader, writes } from "./tool-table.ts";
 
 /**
- * Returns the action of a tool that edits a file. Two tools have one name in the hooks: `edit` names a path, and
- * `apply_patch` has a patch, whose text stands under `patch` here.
+ * The `ToolReader` of two tools that both have the name `Edit` in the hooks. The input of `edit` names a path. The
+ * input of `apply_patch` is a patch, which `withObject` puts under the key `patch`.
  */
 const edits: ToolReader = (input, cwd) =>
   textAt(input, "patch") === undefined
     ? (writes("path")(input, cwd) ?? { type: "edit", payload: {} })
     : patches("patch")(input, cwd);
 
-/** The tools of Copilot CLI, by their names in hooks with names like `PreToolUse` (as seen in version 1.0.102). */
+/**
+ * Maps the tools of Copilot CLI to their readers. The names of the tools are those in hooks with names like
+ * `PreToolUse` (as seen in version 1.0.102).
+ */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   Write: writes("path"),
   Edit: edits,
@@ -41,13 +44,19 @@ const KINDS: Readonly<Record<string, HookKind>> = {
   PostToolUseFailure: "after",
 };
 
-/** Returns the input with an object in `tool_input`. The input of `apply_patch` is the text of the patch itself. */
+/**
+ * Returns the input with an object in `tool_input`. For `apply_patch`, Copilot CLI gives only the text of the patch in
+ * `tool_input`.
+ */
 function withObject(input: HookInput): HookInput {
   const patch = textAt(input, "tool_input");
   return patch === undefined ? input : { ...input, tool_input: { patch } };
 }
 
-/** Returns the exit code in the result of a shell command that failed. Copilot CLI calls such a result a success. */
+/**
+ * Returns the failure of a call; `undefined` if the call did not fail. Copilot CLI reports a failed shell command as a
+ * success, so the exit code is read from the text of the result.
+ */
 function failureOf(input: HookInput): { readonly reason?: string } | undefined {
   if (input["hook_event_name"] === "PostToolUseFailure") {
     const reason = textAt(input, "error");
@@ -65,9 +74,9 @@ function read(value: unknown): HookCall {
   const lane = textAt(input, "agent_id") ?? "";
   const base = { session, cwd: neededText(input, "cwd"), lane, depth: lane === "" ? 0 : 1 };
   if (kind === "turn-start") {
-    // The prompt of a sub-agent comes from the agent that has started it.
+    // The prompt of a sub-agent comes from another agent, so it begins no turn.
     if (lane !== "") return { ...base, kind: "none" };
-    // Copilot CLI has no ids of turns. The time of the prompt makes one.
+    // Copilot CLI gives no ids of turns, so an id is made from the time of the prompt.
     const began = textAt(input, "timestamp");
     const startsTurn = began === undefined ? {} : { startsTurn: safeId(`${session.slice(0, 8)}-${began}`) };
     return { ...base, kind, ...startsTurn, ...promptIn(input) };
@@ -78,10 +87,11 @@ function read(value: unknown): HookCall {
 }
 
 /**
- * The hooks of GitHub Copilot CLI, with the names of events and the fields that it shares with the extension for VS
- * Code. It runs the tool calls of one message in parallel. For a sub-agent, `session_id` is the id of the sub-agent, and
- * `parent_agent_id` is the id of the session. A hook before a tool refuses the tool with any exit code but 0. A line
- * with `progress` is shown to the user, and is no answer.
+ * The adapter for GitHub Copilot CLI. The hooks use the names of events and fields that Copilot CLI shares with the
+ * extension for VS Code. Copilot CLI runs the tool calls of one message of the model in parallel. For a sub-agent,
+ * `session_id` is the id of the sub-agent, and `parent_agent_id` is the id of the session. If a hook before a tool
+ * exits with any code but 0, Copilot CLI does not run the tool. An output of the type `progress` is only shown to the
+ * user: it neither allows nor refuses the tool.
  */
 export const copilot: HookAdapter = {
   name: "copilot",
@@ -93,8 +103,8 @@ export const copilot: HookAdapter = {
 };
 
 /**
- * Returns true for an input that Copilot CLI gave to a hook of Claude Code: it reads a project's
- * `.claude/settings.json`. Claude Code gives no time.
+ * True if Copilot CLI gave the input to a hook of Claude Code. Copilot CLI also calls the hooks in a project's
+ * `.claude/settings.json`. Claude Code's inputs have no `timestamp`.
  */
 export function isOfCopilot(value: unknown): boolean {
   const input = asObject(value);

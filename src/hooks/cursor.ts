@@ -12,11 +12,17 @@ import {
 } from "./hook-input.ts";
 import { looks, readToolCall, runs, type ToolReader, writes } from "./tool-table.ts";
 
-/** The documented examples name the folder of a command `working_directory`, recorded inputs name it `cwd`. */
+/**
+ * The `ToolReader` of the shell tool. The folder of a command is in `working_directory` in the documented examples, and
+ * in `cwd` in recorded inputs.
+ */
 const shell: ToolReader = (input, cwd) =>
   runs("command", textAt(input, "working_directory") === undefined ? "cwd" : "working_directory")(input, cwd);
 
-/** The tools of Cursor's agent, by their names in its hooks. An edit of a file has the name `Write`, too. */
+/**
+ * Maps the tools of Cursor's agent, by their names in its hooks, to their readers. The tool that edits a file also has
+ * the name `Write`.
+ */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   Shell: shell,
   Write: writes("file_path"),
@@ -33,8 +39,9 @@ const TOOLS: Readonly<Record<string, ToolReader>> = {
 };
 
 /**
- * Matches the tools of Chronicle's own MCP server that change no files, and every tool that is named after Chronicle.
- * The tools of other servers with these names change no files of the folder either.
+ * Matches every MCP tool with `chronicle` in its name, and the listed tools of Chronicle's own MCP server. Another
+ * server's tool with a listed name is taken for Chronicle's, which does no harm: such a tool changes no files of the
+ * folder.
  */
 const OWN_TOOL = new RegExp(
   `^MCP:(?:.*chronicle.*|${[
@@ -46,13 +53,14 @@ const OWN_TOOL = new RegExp(
     .replaceAll(" ", "|")})$`,
 );
 
-/** The fields in which an input may name the server of an MCP tool. Cursor documents the last two for another hook. */
+/** The fields of an input that can name the server of an MCP tool. Cursor documents the last two for another hook. */
 const SERVER_FIELDS = ["server", "server_name", "command", "url"];
 
 /**
- * True for a tool of Chronicle's own MCP server. The name of a tool is not documented to name its server. A tool with a
- * name like `undo` may be that of another server, which changes files. So it is an action, unless the input names
- * Chronicle's server. During an action, Chronicle's own `undo` does what it does otherwise.
+ * True if the tool belongs to Chronicle's own MCP server. Cursor's documentation does not say that the name of a tool
+ * contains the name of its server. A tool with a name like `undo` can belong to another server and change files. Such a
+ * tool is therefore recorded as an action, unless the input names Chronicle's server. If it is Chronicle's own `undo`
+ * after all, the action does not change what this tool does.
  */
 function isOwnTool(input: HookInput): boolean {
   const name = textAt(input, "tool_name") ?? "";
@@ -71,7 +79,7 @@ const KINDS: Readonly<Record<string, HookKind>> = {
   postToolUseFailure: "after",
 };
 
-/** Returns the agent's folder: the first folder of the workspace, where the input names no other. */
+/** Returns the agent's working folder: `cwd`, or else the first folder of the workspace in Cursor. */
 function folderOf(input: HookInput): string {
   const roots: readonly unknown[] = Array.isArray(input["workspace_roots"]) ? input["workspace_roots"] : [];
   const folder = [input["cwd"], roots[0]].find((one) => typeof one === "string" && isAbsolute(one));
@@ -88,7 +96,10 @@ function failureOf(input: HookInput): { readonly reason?: string } | undefined {
   return input["tool_name"] !== "Shell" || code === undefined ? undefined : { reason: `exit code ${code}` };
 }
 
-/** Returns the input with the name of the tool. Cursor was reported to leave it out for tools that write a file. */
+/**
+ * Returns the input with the name of the tool. According to reports, Cursor leaves out the name of a tool that writes a
+ * file.
+ */
 function withToolName(input: HookInput): HookInput {
   if (textAt(input, "tool_name") !== undefined) return input;
   const isWrite = textAt(objectAt(input, "tool_input"), "file_path") !== undefined;
@@ -113,20 +124,23 @@ function read(value: unknown): HookCall {
 }
 
 /**
- * The hooks of Cursor, as its documentation describes them. They were not run with Cursor, which needs an account. A
- * hook before a tool must print JSON. Without a `permission`, Cursor asks its user as usual.
+ * The adapter for Cursor. It follows Cursor's documentation, and was not tried with Cursor itself, which requires an
+ * account. A hook before a tool must print JSON. If the JSON has no `permission`, Cursor asks its user as usual.
  */
 export const cursor: HookAdapter = {
   name: "cursor",
   title: "Cursor",
   sequential: false,
   read,
-  // Cursor shows this message only if a tool is refused. Otherwise, it stands in the log of its hooks.
+  // Cursor shows `user_message` only if a tool is refused. Any other message is only in Cursor's log of its hooks.
   goOn: (message) => JSON.stringify({ continue: true, ...(message === undefined ? {} : { user_message: message }) }),
   block: (reason) => JSON.stringify({ permission: "deny", user_message: reason, agent_message: reason }),
 };
 
-/** Returns true for an input that Cursor gave to a hook of Claude Code, whose settings it can read. */
+/**
+ * True if Cursor gave the input to a hook of Claude Code. Cursor can also call the hooks in the settings of Claude
+ * Code.
+ */
 export function isOfCursor(value: unknown): boolean {
   return textAt(asObject(value), "cursor_version") !== undefined;
 }

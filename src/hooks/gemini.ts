@@ -2,7 +2,7 @@ import type { HookAdapter, HookCall, HookKind } from "./hook-call.ts";
 import { asObject, type HookInput, neededText, objectAt, promptIn, safeId, textAt } from "./hook-input.ts";
 import { hashedCallId, readToolCall, looks, runs, type ToolReader, writes } from "./tool-table.ts";
 
-/** The tools of Gemini CLI, by their names in its hooks (as seen in version 0.61). */
+/** Maps the tools of Gemini CLI, by their names in its hooks (as seen in version 0.61), to their readers. */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   write_file: writes("file_path"),
   replace: writes("file_path"),
@@ -30,8 +30,8 @@ const KINDS: Readonly<Record<string, HookKind>> = {
 };
 
 /**
- * Returns the reason of the failure, or `undefined` if the call did not fail. For a failed shell command, only the text
- * of the response has the exit code. For other tools, a response about a failure has an `error`.
+ * Returns the reason of the failure, or `undefined` if the call did not fail. If a shell command failed, only the text
+ * of the response has the exit code. If another tool failed, the response has an `error`.
  */
 function failureOf(response: HookInput): string | undefined {
   const { message } = objectAt(response, "error");
@@ -56,13 +56,13 @@ function read(value: unknown): HookCall {
   return readToolCall(base, kind, { input, style: { tools: TOOLS, callId: hashedCallId, failure } });
 }
 
-/** Makes an id for the turn, because Gemini gives none. */
+/** Makes an id for the turn that begins, because Gemini CLI gives no ids of turns. */
 function turnAt(session: string, input: HookInput): Pick<HookCall, "startsTurn"> {
   const began = textAt(input, "timestamp");
   return began === undefined ? {} : { startsTurn: safeId(`${session.slice(0, 8)}-${began}`) };
 }
 
-/** The hooks of Gemini CLI. Gemini CLI expects nothing but JSON on the stdout of a hook. */
+/** The adapter for Gemini CLI, which expects only JSON on the stdout of a hook. */
 export const gemini: HookAdapter = {
   name: "gemini",
   title: "Gemini CLI",

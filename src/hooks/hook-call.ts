@@ -20,23 +20,23 @@ export interface HookCall {
    * For `before` and `after`: the agent's own id of the tool call, or an id made from data that identifies the call.
    */
   readonly toolCall?: string;
-  /** For `before`: the call that the tool is about to make. */
+  /** For `before`: the action that the tool is about to carry out. */
   readonly action?: HookAction;
   /**
-   * For `before`: a name of the model's message with the call. Only for agents that call the hooks before all tools of a
-   * message before the first of these tools runs, and then run the tools one after another. Each call of the message is
-   * then recorded from the end of the previous one on.
+   * For `before`: a name for the message of the model that contains the tool call. Set only for agents that first call
+   * the hooks for all tool calls of a message, and then run the tools one after another. The recording of such a call
+   * begins when the previous call of the message has ended.
    */
   readonly queue?: string;
   /** For `after`: the outcome of the call. */
   readonly outcome?: "done" | "failed";
-  /** The reason of a failed call, if the agent gives one. */
+  /** The reason why the call failed, if the agent gives a reason. */
   readonly reason?: string;
   /** For `turn-start` of an agent without turn ids: an id for the turn that begins. Later calls belong to this turn. */
   readonly startsTurn?: string;
   /**
-   * For `turn-start`: the person's message, if the agent gives it. For `before`: the message with which the turn of the
-   * call began, for agents that do not tell it in a hook of its own.
+   * For `turn-start`: the person's message, if the agent gives it. For `before`: the person's message with which the
+   * turn began. Set for `before` only if the agent has no hook that reports the message itself.
    */
   readonly prompt?: HookPrompt;
 }
@@ -50,24 +50,30 @@ export interface HookPrompt {
   readonly message?: string;
 }
 
-/** The call that a tool is about to make. */
+/** The action that a tool is about to carry out. */
 export interface HookAction {
   readonly type: string;
   readonly payload: ActionPayload;
   /** A summary for people, if the type alone does not say enough. */
   readonly summary?: string;
   /**
-   * True if the agent may carry out the call itself, without the shell. In that case, the agent never reports the end
-   * of the call.
+   * True if the agent possibly carries out the shell line itself, without a shell. If it does so, it never reports the
+   * end of the call.
    */
   readonly unsaid?: true;
 }
 
-/** The file in which an agent keeps the conversation. */
+/** Finds the file in which an agent keeps the conversation, and reads the person's last message from its text. */
 export interface ConversationForm {
-  /** Returns the path of the file, if `HookAdapter.read` needs the person's last message for this input. */
+  /**
+   * Returns the path of the file if `HookAdapter.read` needs the person's last message for this input; otherwise
+   * `undefined`.
+   */
   pathFor(input: unknown): string | undefined;
-  /** Returns the person's last message in the text of the file; `undefined` if there is none, or it is not understood. */
+  /**
+   * Returns the person's last message in the text of the file. Returns `undefined` if there is none, or if the text has
+   * another form.
+   */
   lastPrompt(text: string): HookPrompt | undefined;
 }
 
@@ -78,15 +84,15 @@ export interface HookAdapter {
   /** The agent's name for people, such as `Claude Code`. */
   readonly title: string;
   /**
-   * True if the agent's tool calls usually do not overlap. If so, the beginning of a call is taken as the end of the
-   * previous call.
+   * True if the agent's tool calls usually do not overlap. In that case, the beginning of a call also counts as the end
+   * of the previous call.
    */
   readonly sequential: boolean;
-  /** Only for agents whose hooks do not tell the person's messages. */
+  /** Set only for agents whose hooks do not contain the person's messages. */
   readonly conversation?: ConversationForm;
   /**
-   * Throws `USAGE` if the value does not have the form of the agent's inputs. `prompt`: the person's last message, for
-   * agents with `conversation`.
+   * Reads an input of a hook. Throws `USAGE` if the input does not have the form of the agent's inputs. `prompt`: the
+   * person's last message, for agents with `conversation`.
    */
   read(input: unknown, prompt?: HookPrompt): HookCall;
   /** Returns the output that lets the agent continue, with a message for the user if one is given. */

@@ -3,7 +3,7 @@ import type { HookAdapter, HookCall } from "./hook-call.ts";
 import { asObject, textAt } from "./hook-input.ts";
 import { looks, patches, runs, type ToolReader, writes } from "./tool-table.ts";
 
-/** The tools of opencode, by their names in its plugins (as seen in version 1.18). */
+/** Maps the tools of opencode, by their names in its plugins (as seen in version 1.18), to their readers. */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   write: writes("filePath"),
   edit: writes("filePath"),
@@ -30,8 +30,9 @@ function read(value: unknown): HookCall {
 }
 
 /**
- * The calls of Chronicle's plugin for opencode. opencode has no hooks that run a command, so the plugin runs it, with
- * inputs and answers in the form of Claude Code's hooks. opencode runs the tool calls of one message in parallel.
+ * The adapter for opencode. opencode has no hooks that run a command. Chronicle's plugin for opencode therefore runs
+ * the command of the hook, with inputs and answers in the form of Claude Code's hooks. opencode runs the tool calls of
+ * one message of the model in parallel.
  */
 export const opencode: HookAdapter = {
   name: "opencode",

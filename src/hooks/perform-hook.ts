@@ -7,7 +7,7 @@ import type { HookAdapter, HookCall } from "./hook-call.ts";
 import type { Guarded } from "./refuse-persons-commands.ts";
 import { optional } from "../util/optional.ts";
 
-/** The note of the agent's session, and the workspace in the note. */
+/** The note of the agent's session (its state between two hooks), and the workspace that the note names. */
 interface Workplace {
   readonly note: SessionNote;
   readonly workspace: WorkspaceApi;
@@ -21,15 +21,15 @@ export interface HookParts {
    */
   readonly owner: number | null;
   /**
-   * Opens the nearest workspace around a folder. If there is none, creates a workspace in the folder (`create`) or
-   * throws `NOT_FOUND`.
+   * Opens the nearest workspace around a folder. If there is none, creates a workspace in the folder if `create` is
+   * true, and throws `NOT_FOUND` otherwise.
    */
   readonly open: (folder: string, create: boolean) => Promise<WorkspaceApi>;
   /** The files and folders that agents' shell commands must not touch. */
   readonly guarded: Guarded;
   /**
-   * If true, a failure of the hook before a tool call keeps the tool from running. An input that is not understood also
-   * keeps the tool from running, because the input may be about a tool call.
+   * True if a tool must not run when the hook before its call fails. An input that is not understood also keeps the
+   * tool from running, because it is possibly the input of such a hook.
    */
   readonly strict: boolean;
 }
@@ -39,7 +39,7 @@ interface CallWork extends HookParts {
   readonly call: HookCall;
 }
 
-/** The snapshot before a tool call could not be made, so the tool must not run. */
+/** Thrown if the snapshot before a tool call cannot be made. The tool must then not run. */
 export class SnapshotRefused extends Error {
   readonly reason: ChronicleError;
 
@@ -51,8 +51,8 @@ export class SnapshotRefused extends Error {
 }
 
 /**
- * Does the work of a hook's call, and returns a message for the user, if any. Throws `SnapshotRefused` if the tool must
- * not run. Passes on any other error.
+ * Records what the call of a hook reports. Returns all warnings for the user as one text; `undefined` if there are
+ * none. Throws `SnapshotRefused` if the tool must not run. Any other error is thrown unchanged.
  */
 export async function performHook(adapter: HookAdapter, call: HookCall, parts: HookParts): Promise<string | undefined> {
   const told = await perform({ ...parts, adapter, call });
@@ -86,9 +86,9 @@ async function unsignedIn(folder: string, { open }: HookParts): Promise<readonly
 }
 
 /**
- * Starts or continues the session, and returns its workspace's folder. After a resume or a compaction of its context,
- * an agent reports the start of a running session again, perhaps from another folder. The session then keeps its
- * workspace, its turn and its open actions.
+ * Starts or continues the session, and returns the folder of its workspace. If an agent resumes a session or compacts
+ * its context, it reports the start of the running session again, perhaps from another folder. The session then keeps
+ * its workspace, its turn and its open actions.
  */
 async function startSession(work: CallWork): Promise<string> {
   const present = await presentWorkplace(work, (error) => isForgotten(error) || isMissing(error));
@@ -111,8 +111,8 @@ async function beginSession(work: CallWork): Promise<Workplace> {
 }
 
 /**
- * Returns the session's workplace. If there is none, begins the session now. The workplace is missing if the hooks were
- * installed during the session, the note was lost, or the workspace was forgotten.
+ * Returns the session's workplace. If there is none, begins the session now. A session has no workplace if the hooks
+ * were installed only during the session, if its note was lost, or if its workspace was forgotten (`forget`).
  */
 async function workplace(work: CallWork): Promise<Workplace> {
   return (await presentWorkplace(work, isForgotten)) ?? (await beginSession(work));
@@ -141,14 +141,18 @@ function isForgotten(error: unknown): boolean {
 }
 
 /**
- * True if the workspace's folder is missing. Only `startSession` then gives the session another workspace. At any other
- * hook, the session keeps its workspace, because a tool call may have removed the folder just now.
+ * True if the error says that the workspace's folder is missing. Only `startSession` gives the session another
+ * workspace in this case. At any other hook, the session keeps its workspace, because a tool call has possibly just
+ * removed the folder.
  */
 function isMissing(error: unknown): boolean {
   return error instanceof ChronicleError && errnoOf(error.cause) === "ENOENT";
 }
 
-/** Begins a turn. Returns the workspace's folder, and messages about earlier calls whose end could not be recorded. */
+/**
+ * Begins a turn. Returns the workspace's folder, and a warning for each event that could not be recorded: the end of an
+ * earlier call, or the beginning of the turn.
+ */
 async function beginTurn(work: CallWork): Promise<{ readonly folder: string; readonly troubles: readonly string[] }> {
   const { call, notes } = work;
   const { note, workspace } = await workplace(work);
@@ -156,8 +160,9 @@ async function beginTurn(work: CallWork): Promise<{ readonly folder: string; rea
   const turn = call.turn ?? (await newTurn(workspace, call, () => isTold(work)));
   // Store the note even if abandoning the open calls fails, because the turn has begun in any case.
   try {
-    // If no hook reported the end of the previous turn, that turn and its sub-agents were interrupted. A call that is
-    // still open was then either denied at a prompt or stopped. No hook distinguishes these two cases.
+    // If no hook reported the end of the previous turn, the turn and its sub-agents were interrupted. A call that is
+    // still open was then either denied by the person or stopped. No hook distinguishes these two cases, so it is
+    // unsure whether the tool has run.
     const all = note.isIdle !== true;
     await abandon({ note, workspace }, call, { reason: "the next turn began", all, unsure: true });
     note.isIdle = false;
@@ -167,7 +172,10 @@ async function beginTurn(work: CallWork): Promise<{ readonly folder: string; rea
   return { folder: note.workspace, troubles: [...troubles, ...(await recordTurn(work, workspace, turn))] };
 }
 
-/** Begins the turn of a call, if the agent tells the person's message only with the calls, and this one is the first. */
+/**
+ * Begins the turn of a tool call, if the call contains the person's message and is the first call of the turn. Some
+ * agents give the person's message only with tool calls.
+ */
 async function beginTurnOf(work: CallWork): Promise<readonly string[]> {
   const { call, notes } = work;
   if (call.prompt === undefined || notes.get(call.session)?.turn === call.turn) return [];
@@ -176,8 +184,9 @@ async function beginTurnOf(work: CallWork): Promise<readonly string[]> {
 }
 
 /**
- * True if another hook has told the beginning of the same turn: the same message, and no hook has told the end of the
- * turn since. The note is read anew, because the other hook may have just written it.
+ * True if another hook has already reported the beginning of the same turn. In this case, the note has the hash of the
+ * same message of the person, and no hook has reported the end of a turn since. The note is read again, because the
+ * other hook has possibly just written it.
  */
 function isTold({ call, notes }: CallWork): boolean {
   const note = notes.get(call.session);
@@ -191,7 +200,10 @@ function hashOfPrompt({ session, prompt }: HookCall): string {
     .slice(0, 16);
 }
 
-/** Records the beginning of the turn and the person's message. Returns a message if this fails. */
+/**
+ * Records the beginning of the turn and the person's message. Returns a list with one warning if this fails, and an
+ * empty list otherwise.
+ */
 async function recordTurn(
   { adapter, call: { session, prompt } }: CallWork,
   workspace: WorkspaceApi,
@@ -210,8 +222,8 @@ async function recordTurn(
 }
 
 /**
- * Abandons the open actions of the calling agent or, with `all`, of all agents of the session. `unsure` means that the
- * tools may never have run.
+ * Abandons the open actions of the agent that called the hook. With `all`, abandons the open actions of all agents of
+ * the session. `unsure`: it is not known whether the tools have run.
  */
 async function abandon(
   { note, workspace }: Workplace,
@@ -226,9 +238,10 @@ async function abandon(
 }
 
 /**
- * Makes the id of a turn for an agent without turn ids: that which the beginning of the turn gives (`startsTurn`), or one
- * from the session's id and the seq of the newest event. If the newest event is the beginning of a turn, and `isSame`
- * returns true, the id is that of this turn. Two installed hooks can tell one beginning with different times.
+ * Returns an id for a new turn of an agent that gives no ids of turns. The id is `startsTurn`, or is made from the
+ * session's id and the seq of the newest event. Exception: if the newest event is the beginning of a turn of this
+ * session, and `isSame` returns true, the id is that of the begun turn. This happens if two installed hooks report the
+ * same beginning with different times.
  */
 async function newTurn(
   workspace: WorkspaceApi,
@@ -249,8 +262,8 @@ async function beforeTool(work: CallWork): Promise<readonly string[]> {
   const { call, notes, strict } = work;
   const { note, workspace } = await workplace(work);
   const key = keyOf(call);
-  // Hooks may be installed several times: by the user, by the project and by a plugin. The first hook records the call
-  // in the note, and the other hooks find the call there.
+  // The same hook can be installed several times: by the user, by the project and by a plugin. The first of these hooks
+  // enters the call in the note, and the others find the call there.
   if (note.open[key] !== undefined && note.ends?.[key] === undefined) return [];
   const isKnown = isWaiting(note, key);
   if (strict && (isKnown || mustWait(note, call))) {
@@ -276,8 +289,9 @@ async function beforeTool(work: CallWork): Promise<readonly string[]> {
 }
 
 /**
- * The reason why a strict hook refuses the second and later calls of one message. Their hooks are answered before the
- * first tool runs. If the end of a call is then not reported, no hook is called before the next tool runs.
+ * The reason with which a strict hook refuses the second and later tool calls of one message of the model. The agent
+ * waits for the hooks of all these calls before it runs the first tool. Only the hook after a tool could then make the
+ * snapshot for the next call. If the agent does not call this hook, the next tool runs without a snapshot.
  */
 const TOGETHER = "it was called together with another tool, so that no snapshot could be made right before it";
 const ALONE = "call it again, alone";
@@ -295,12 +309,15 @@ function isInOrder({ adapter, call }: CallWork): boolean {
   return adapter.sequential || call.queue !== undefined;
 }
 
-/** True if an earlier call of the same message has not ended. */
+/** True if an earlier call of the same message of the model has not ended. */
 function mustWait({ open, queues = {} }: SessionNote, { lane, queue }: HookCall): boolean {
   return queue !== undefined && queues[lane] === queue && Object.keys(open).some((key) => key.startsWith(`${lane} `));
 }
 
-/** Notes a message with calls. Calls of an earlier message that wait are dropped: their beginning was not reported. */
+/**
+ * Enters in the note which message of the model the agent's calls belong to from now on. Drops the calls of an earlier
+ * message that are still waiting: no action was begun for them.
+ */
 function beginQueue(note: SessionNote, lane: string, queue: string): void {
   if (note.queues?.[lane] === queue) return;
   note.queues = { ...note.queues, [lane]: queue };
@@ -311,7 +328,10 @@ function isWaiting({ waiting = [] }: SessionNote, key: string): boolean {
   return waiting.some((one) => keyOf(one) === key);
 }
 
-/** Begins the agent's next call, because the one before it has ended. Its tool runs as soon as the hook has answered. */
+/**
+ * Begins the next waiting call of the agent, after the previous call has ended. The tool of the next call runs as soon
+ * as the present hook has answered.
+ */
 async function beginWaiting(work: CallWork, { note, workspace }: Workplace): Promise<void> {
   const { lane } = work.call;
   const next = note.waiting?.find((one) => one.lane === lane);
@@ -350,8 +370,8 @@ async function afterTool(work: CallWork): Promise<readonly string[]> {
   const key = keyOf(call);
   if (isWaiting(note, key)) return passOver(work, { note, workspace });
   const id = note.open[key] ?? note.doubted?.[key] ?? (await findUnfinished(workspace, call));
-  // Another hook has already recorded the end, or no hook recorded the beginning, for example because the hooks were
-  // installed during the call.
+  // There is no open action. Either another hook has already recorded the end, or no hook recorded the beginning. The
+  // latter happens, for example, if the hooks were installed during the call.
   if (id === undefined) return [];
   const { outcome = "done", reason } = call;
   try {
@@ -364,8 +384,9 @@ async function afterTool(work: CallWork): Promise<readonly string[]> {
 }
 
 /**
- * Records a call that has ended while it waited for the call before it, whose end was not reported. What both have
- * changed can no longer be told apart, and belongs to the earlier call. Calls that waited between the two are over.
+ * Records a call that has ended but, according to the note, still waits for the previous call. The end of the previous
+ * call was not reported. The changes of the two calls can no longer be distinguished, and belong to the previous call.
+ * Calls that waited between the two are recorded as denied.
  */
 async function passOver(work: CallWork, { note, workspace }: Workplace): Promise<readonly string[]> {
   const { call, notes } = work;
@@ -397,7 +418,10 @@ const SHARED_REASON = "what it changed is recorded with the call before it, whos
 
 const PASSED_END: ActionEnd = { outcome: "denied", reason: "the agent went on without it" };
 
-/** Records the action of a call that is over. It is too late to refuse the tool. */
+/**
+ * Records the action of a call that has ended or never ran. A failure of the snapshot refuses nothing, because it is
+ * too late for that.
+ */
 async function recordPassed(work: CallWork, { note, workspace }: Workplace, end: ActionEnd): Promise<void> {
   const turn = work.call.turn ?? (note.turn ??= await newTurn(workspace, work.call));
   const snapshot = await workspace.snapshotAction({ ...requestOf(work, turn), onFailure: "warn" });
@@ -405,8 +429,8 @@ async function recordPassed(work: CallWork, { note, workspace }: Workplace, end:
 }
 
 /**
- * Searches the log for the action of a call that is not in the note. Also finds an abandoned action, because such an
- * action can still be finished.
+ * Searches the log for the action of a call that is not in the note. Returns the action's id if the action is open or
+ * abandoned, because an abandoned action can still be finished. Otherwise, returns `undefined`.
  */
 async function findUnfinished(workspace: WorkspaceApi, { session, toolCall }: HookCall): Promise<string | undefined> {
   const all = await workspace.list();
@@ -445,8 +469,8 @@ async function endSession({ call, notes, open }: CallWork): Promise<readonly str
 }
 
 /**
- * The codes of errors about files around a tool call that could not be stored. Other codes are faults of Chronicle
- * itself.
+ * The codes of errors which mean that files could not be stored before or after a tool call. Errors with other codes
+ * are faults of Chronicle itself.
  */
 const NOT_KEPT: readonly string[] = ["REFUSED", "LIMIT_EXCEEDED", "IO", "UNSAFE", "PATH_INVALID", "FORBIDDEN"];
 
@@ -454,7 +478,7 @@ const NOT_KEPT: readonly string[] = ["REFUSED", "LIMIT_EXCEEDED", "IO", "UNSAFE"
  * Records the end of a call. If this fails, handles the failure and throws the error again:
  *
  * - If files could not be stored (`NOT_KEPT`), the action is closed all the same.
- * - If the history has no such action, the call is forgotten.
+ * - If the history has no such action, the call is removed from the note.
  * - After any other error, the end stays in the note and is recorded at the next hook. Without its end, the action
  *   would stay open, and would be a candidate for the changes of all later actions of the turn.
  */
@@ -470,7 +494,8 @@ async function endCall(
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
     if (NOT_KEPT.includes(error.code)) {
-      // Close the action with a note in its coverage, because the call has ended. The thrown error tells the user.
+      // The call has ended, so close the action, with the missing files in its coverage. The error, which is thrown
+      // below, informs the user.
       await workspace.finishAction(id, { ...end, onFailure: "warn" });
       forgetCall(note, key);
     }
@@ -497,8 +522,9 @@ function forgetCall(note: SessionNote, key: string): void {
 }
 
 /**
- * Records the ends of open calls, if these ends were reported or can be inferred. `lane` is the agent that begins a
- * call now: its earlier calls have ended. Returns a message for each end that could not be recorded (see `troubleOf`).
+ * Records the end of each open call whose end was reported or can be inferred. `lane`: the agent that begins a call
+ * now, if this means that its earlier calls have ended. Returns a warning for each end that could not be recorded (see
+ * `troubleOf`).
  */
 async function endEarlier(workplace: Workplace, lane?: string): Promise<string[]> {
   const { note } = workplace;
@@ -521,13 +547,15 @@ async function endEarlier(workplace: Workplace, lane?: string): Promise<string[]
   return troubles;
 }
 
-/** Infers the outcome of a call whose end was not reported. Returns `undefined` if the call may still be running. */
+/**
+ * Infers the outcome of a call whose end was not reported. Returns `undefined` if the call is possibly still running.
+ */
 async function endOf(
   { note, workspace }: Workplace,
   { key, id, lane }: { readonly key: string; readonly id: string; readonly lane: string | undefined },
 ): Promise<ActionEnd | undefined> {
-  // The agent begins another call and has not reported the end of this call. Probably, this call was denied or never
-  // ran. If the agent still reports its end later, both calls ran in parallel.
+  // The agent begins another call without having reported the end of this call. This call was probably denied or never
+  // ran. If the agent reports the end of this call after all, the two calls ran in parallel.
   if (lane !== undefined && key.startsWith(`${lane} `)) {
     return PASSED_END;
   }
@@ -539,8 +567,8 @@ async function endOf(
 }
 
 /**
- * Returns a message about an end that could not be recorded. Returns `undefined` if the history has no such action,
- * because the history was begun anew or restored from a copy.
+ * Returns a warning for the user about a call whose end could not be recorded. Returns `undefined` if the history has
+ * no action for the call. This happens if the history was begun anew or restored from a copy.
  */
 function troubleOf(error: unknown): string | undefined {
   if (!(error instanceof ChronicleError)) throw error;

@@ -7,7 +7,7 @@ import { optional } from "../util/optional.ts";
 /** The places that an agent's shell commands must not touch, and the known values of variables in these commands. */
 export type Guarded = Omit<GuardedPlace, "cwd">;
 
-/** The folders of Chronicle's data, and the user's home folder: absolute paths. */
+/** The absolute paths of the folders with Chronicle's data, and of the user's home folder. */
 export interface KeptPlaces {
   readonly home: string;
   readonly configFolder: string;
@@ -27,8 +27,8 @@ export function guardedOf({ home, configFolder, userHome }: KeptPlaces): Guarded
 }
 
 /**
- * Returns the reason to refuse a tool call. A tool must not run shell commands that are reserved for people, and must
- * not remove or write anything in Chronicle's folders. Returns `undefined` for any other call.
+ * Returns the reason to refuse a tool call; `undefined` if the call is allowed. A call is refused if its shell command
+ * is reserved for people, or would remove or write anything in Chronicle's folders.
  */
 export function refusePersonsCommand({ kind, action, cwd }: HookCall, guarded: Guarded): string | undefined {
   const line = action?.payload.command;

@@ -1,14 +1,17 @@
 import type { ActionEnd } from "../api/action-api.ts";
 import type { HookCall } from "./hook-call.ts";
 
-/** The state of an agent's session between two hooks. If the note is lost, open actions are found again in the log. */
+/**
+ * The state of an agent's session that is kept between two hooks. If the note is lost, open actions are found again in
+ * the log.
+ */
 export interface SessionNote {
   /**
    * The workspace's folder. A session stays in the workspace in which it began, even if its agent changes to another
    * folder.
    */
   readonly workspace: string;
-  /** The current turn, for agents that do not give it with each call. */
+  /** The id of the current turn, for agents that do not give this id with each call. */
   turn?: string;
   /** A hash of the person's message with which the current turn began. */
   asked?: string;
@@ -19,20 +22,26 @@ export interface SessionNote {
    * name the sub-agent of a call.
    */
   hasLanes?: boolean;
-  /** The ids of the open actions, by lane and tool call: `<lane> <call>`. */
+  /**
+   * Maps the key of an open call to the id of its action. The key is `<lane> <call>`: the id of the sub-agent (empty
+   * for the main agent), and the id of the tool call.
+   */
   readonly open: Record<string, string>;
-  /** The calls that begin when the calls before them have ended, in their order (`HookCall.queue`). */
+  /**
+   * The calls that have not begun yet, in their order. Each begins when the call before it has ended (see
+   * `HookCall.queue`).
+   */
   waiting?: readonly HookCall[];
-  /** The latest `HookCall.queue`, by lane. */
+  /** Maps a lane to the `HookCall.queue` of its latest call. */
   queues?: Record<string, string>;
-  /** The keys of open actions whose end may never be reported. */
+  /** The keys of open calls whose end is possibly never reported (see `HookAction.unsaid`). */
   unsaid?: readonly string[];
   /**
-   * The ids of actions that were recorded as denied, because the agent began another call. The agent may still be
-   * running these calls in parallel. The keys are as in `open`.
+   * Maps the keys of calls that were recorded as denied, because the agent began another call, to the ids of their
+   * actions. Such a call is possibly still running in parallel.
    */
   doubted?: Record<string, string>;
-  /** The ends of actions that are reported or inferred, but not recorded yet. The keys are as in `open`. */
+  /** Maps the keys of calls to their ends. These ends were reported or inferred, but are not recorded yet. */
   ends?: Record<string, ActionEnd>;
 }
 

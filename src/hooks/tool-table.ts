@@ -61,8 +61,9 @@ export function patches(key: string): ToolReader {
 const OWN_TOOL = /^mcp__(plugin_chronicle_)?chronicle__|^mcp_chronicle_|^chronicle__/;
 
 /**
- * Returns `undefined` if the tool changes nothing, records its changes itself, or names no file to write. An unknown
- * tool gets an action without paths, so that the state is captured before and after the call.
+ * Returns the action of a tool call. Returns `undefined` if the tool changes nothing, records its changes itself, or
+ * names no file to write. An unknown tool gets an action without paths, so that the state is captured before and after
+ * the call.
  */
 function actionOf(
   table: Readonly<Record<string, ToolReader>>,
@@ -82,7 +83,7 @@ const OWN = /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:self|thread-self)\/+(?:\.\/+)*(cw
 
 /**
  * Makes the path of an agent's tool absolute. `/proc/self/cwd` becomes the agent's folder, and `/proc/self/root`
- * becomes `/`, because both would be other folders in this process. Other paths in `/proc` stay unchanged.
+ * becomes `/`, because in this process, the two links can lead to other folders. Other paths in `/proc` stay unchanged.
  */
 export function agentPath(cwd: string, path: string): string {
   const [own = "", which] = OWN.exec(path) ?? [];
@@ -90,15 +91,17 @@ export function agentPath(cwd: string, path: string): string {
   return resolve(which === "cwd" ? cwd : "/", `./${path.slice(own.length)}`);
 }
 
-/** A header in a patch for `apply_patch` (codex-rs/apply-patch), such as `*** Update File: src/a.ts`. */
+/** Matches a header in a patch for `apply_patch` (codex-rs/apply-patch), such as `*** Update File: src/a.ts`. */
 const HEADER = /^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\r?$/gm;
 
-/** A command line that consists only of `apply_patch` with a here-document. Codex applies such a patch itself. */
+/**
+ * Matches a command line that consists only of `apply_patch` with a here-document. Codex applies such a patch itself.
+ */
 const HEREDOC = /^\s*apply_?patch\s+<<-?\s*(['"]?)(\w+)\1[ \t]*\n(?<patch>[^]*?)\n\2\s*$/;
 
 /**
- * `cd DIR &&` before such a command line. `DIR` is a single literal word. Codex applies a patch in this form itself,
- * too.
+ * Matches `cd DIR &&` before a command line of the form `HEREDOC`. `DIR` is a single literal word. Codex also applies a
+ * patch in this form itself.
  */
 const FOLDER = /^\s*cd\s+(?:'([^'\n]+)'|"([^"\n$`\\]+)"|([^\s'"$`\\;&|<>()*?~{}[\]]+))\s*&&/;
 
@@ -123,8 +126,8 @@ export function patchPaths(patch: string): string[] {
 }
 
 /**
- * Makes an id for a call of an agent that gives none. The id depends on the tool and its input, because both are the
- * same at the beginning and at the end of the call.
+ * Makes an id for a tool call of an agent that gives no ids of calls. The id depends on the tool and its input, because
+ * both are the same at the beginning and at the end of the call.
  */
 export function hashedCallId(tool: string, input: HookInput): string {
   const digest = createHash("sha256").update(JSON.stringify(input)).digest("hex");
@@ -140,8 +143,8 @@ interface ToolCallStyle {
 }
 
 /**
- * Returns a call with the tool in `tool_name` and `tool_input`, if the kind is `before` or `after`. The kind becomes
- * `none` if there is no action to record. Throws `USAGE` if the tool's name is missing.
+ * Returns the call of a hook. If the kind is `before` or `after`, reads the tool from `tool_name` and `tool_input`. The
+ * kind becomes `none` if the tool has no action to record. Throws `USAGE` if the tool's name is missing.
  */
 export function readToolCall(
   base: Omit<HookCall, "kind">,
