@@ -21,8 +21,8 @@ export interface BlobBlock {
 }
 
 /**
- * The maximum length of a content that a store passes on in a container, in bytes. Longer contents would block the
- * receiver, which unpacks a container without a pause.
+ * The maximum length, in bytes, of a content that a store passes on in a container. The receiver unpacks a container
+ * without a pause, so a longer content would block the receiver for too long.
  */
 export const MAX_CONTAINER_CONTENT_BYTES = 64 * 1024 * 1024;
 
@@ -114,7 +114,9 @@ function checkContainer(block: BlobBlock): void {
   for (const { hash } of block.entries) mustBe(hash, digest.digest("hex") as Hash);
 }
 
-/** Yields the unpacked pieces of a container. Each piece has its own memory, so that the consumer may free it. */
+/**
+ * Yields the unpacked pieces of a container. Each piece has its own memory, so that the consumer can free this memory.
+ */
 function* rawPieces({ bytes }: BlobBlock): Generator<Buffer> {
   for (let at = LARGE_HEADER_BYTES; at < bytes.length;) {
     const head = decodePieceHead(asBuffer(bytes.subarray(at)));
@@ -145,7 +147,10 @@ function asBuffer(bytes: Uint8Array): Buffer {
 const MAGIC = 0xfd2fb528;
 const MAX_WINDOW_BYTES = 8 * 1024 * 1024;
 
-/** The length of Frame_Content_Size in bytes, by its flag. With Single_Segment_flag, flag 0 means one byte. */
+/**
+ * The length, in bytes, of the field Frame_Content_Size, by Frame_Content_Size_flag. If Single_Segment_flag is set, the
+ * flag 0 means one byte.
+ */
 const LENGTH_BYTES = [0, 2, 4, 8];
 const RLE = 1;
 const RESERVED = 3;
@@ -185,7 +190,10 @@ function saidLength(view: DataView, at: number, bytes: number): number {
   return bytes === 4 ? view.getUint32(at, true) : Number(view.getBigUint64(at, true));
 }
 
-/** Returns the end of the last block; `undefined` if the bytes end before it, or if a block is of the reserved type. */
+/**
+ * Returns the end of the last block; `undefined` if the bytes end before the last block does, or if a block has the
+ * reserved type.
+ */
 function endOfBlocks(view: DataView, from: number): number | undefined {
   for (let at = from; at + 3 <= view.byteLength;) {
     const head = view.getUint16(at, true) | (view.getUint8(at + 2) << 16);

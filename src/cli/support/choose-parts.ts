@@ -10,7 +10,7 @@ import { KeyPresses } from "./key-presses.ts";
 /** The maximum number of columns of a path in the list of files. */
 const LONGEST_PATH = 40;
 
-/** Throws `USAGE` unless a person can choose at a terminal. In the store's long-lived process, throws `NeedsClient`. */
+/** Throws `USAGE` if no person can choose at a terminal. In the store's long-lived process, throws `NeedsClient`. */
 export function refuseWithoutTerminal(context: CommandContext): void {
   const { served } = context.io;
   if (!context.canAsk) {
@@ -23,17 +23,17 @@ export function refuseWithoutTerminal(context: CommandContext): void {
   if (served !== undefined) throw served.needsClient("files and hunks are chosen");
 }
 
-/** What a person has chosen of a step. */
+/** The part of an undo step that a person has chosen. */
 export interface ChosenOfStep {
   /** The chosen files and hunks. */
   readonly parts: readonly UndoPart[];
-  /** True if everything was chosen that the step would do. */
+  /** True if the person has chosen everything that the step would do. */
   readonly isAll: boolean;
 }
 
 /**
- * Lets a person choose files, and hunks of each file that has several. `given`: the parts that the shown step was
- * narrowed to already. Returns `undefined` if the person chooses nothing, or ends the choice.
+ * Lets a person choose files, and then hunks of each chosen file that has several hunks. `given`: the parts to which
+ * the shown step is already narrowed. Returns `undefined` if the person chooses nothing, or ends the choice.
  */
 export async function choosePartsOf(
   context: CommandContext,
@@ -114,7 +114,9 @@ function ending(text: string, most: number): string {
   return `…${chars.join("")}`;
 }
 
-/** Lets a person choose hunks of each file that has several. Returns `undefined` if the person ends the choice. */
+/**
+ * Lets a person choose hunks of each file that has several hunks. Returns `undefined` if the person ends the choice.
+ */
 async function chooseHunks(
   context: CommandContext,
   files: readonly Choice[],
@@ -169,7 +171,10 @@ type Answer = "y" | "n" | "a" | "d" | "q";
 
 const isAnswer = (key: string): key is Answer => /^[ynadq]$/.test(key);
 
-/** Asks a question that one key answers, until it is answered. The end of the input means `q`. */
+/**
+ * Asks a question until the person presses a key that answers it, and returns this key. The end of the input counts as
+ * `q`.
+ */
 async function answerTo(context: CommandContext, keys: KeyPresses, question: string): Promise<Answer> {
   for (;;) {
     context.io.err.write(context.paintErr("bold", question));

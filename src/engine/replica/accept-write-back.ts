@@ -36,9 +36,10 @@ import { openWriteBack, settledWriteBack, type OpenWriteBack } from "./settled-w
 import { refusalOf } from "./write-back-rules.ts";
 
 /**
- * Maps the reason why a path cannot be written to the number of attempts after which its entries are refused.
- * `changed`: the path keeps being edited at the origin. `not-empty`: files keep appearing in a folder that is to be
- * deleted. For any other reason, one attempt is made.
+ * The maximum number of attempts to write a path, by the reason why the path could not be written. After the last
+ * attempt, the entries of the path are refused. `changed`: the path is edited again and again at the origin.
+ * `not-empty`: files appear again and again in a folder that is to be deleted. For any other reason, there is one
+ * attempt.
  */
 const ATTEMPTS: { readonly [reason in BlockedPath["reason"]]?: number } = { changed: 5, "not-empty": 3 };
 
@@ -71,11 +72,11 @@ export async function acceptWriteBack(
 /**
  * The decision about one batch.
  *
- * In a hosted workspace, one append records everything. A crash may leave only the first events of the append, but the
- * files are consistent after each event. In a workspace with a folder, the paths are captured first, so that nothing
- * overwrites a state that the replica has not seen. Then the intent is recorded, the files are changed, and a commit
- * closes the intent and records the answers. After a crash, `settle` finishes the intent. In both kinds of workspace, a
- * replica that got no answer sends the batch again, and is told what was done.
+ * In a hosted workspace, one append records everything. After a crash, possibly only the first events of the append
+ * exist, but the files are consistent after each event. In a workspace with a folder, the paths are captured first, so
+ * that nothing overwrites a state that the replica has not seen. Then the intent is recorded, the files are changed,
+ * and a commit closes the intent and records the answers. After a crash, `settle` finishes the intent. In both kinds of
+ * workspace, a replica that got no answer sends the batch again, and then gets the answer.
  */
 class Decision {
   readonly #context: Context;
@@ -101,8 +102,8 @@ class Decision {
   }
 
   /**
-   * Captures the paths of the entries that the rules allow. Bars a path to which a replica must not write, and a path
-   * that could not be captured. Returns the totals of the workspace.
+   * Captures the paths of the undecided entries that the rules allow. Bars each path to which a replica must not write,
+   * and each path that could not be captured. Returns the totals of the workspace.
    */
   async #capture(): Promise<Tally> {
     const { upTo } = await settledWriteBack(this.#context, this.#batch.replica);
@@ -130,17 +131,17 @@ class Decision {
       folders,
       inFolders.filter(({ reason }) => reason !== "excluded"),
     );
-    // A folder that is to be deleted or replaced stays if it holds files that the rules leave out.
+    // A folder cannot be deleted or replaced while it holds files that the rules leave out, so such a folder is barred.
     const going = folders.filter((path) => this.#batch.entries.some((one) => one.path === path && !isFolder(one)));
     this.#barUncaptured(going, inFolders);
     return captured;
   }
 
   /**
-   * True if a replica must not write to the path. Git's own state is barred, because a git hook that is written there
-   * runs when a person next commits. Also barred is an unrecorded file on disk that the rules leave out. The replica
-   * cannot have seen that file, so the entry would be refused anyway. The bar keeps the file from being captured and
-   * sent to the replica.
+   * True if a replica must not write to the path. Git's own state is barred, because a git hook in it would run at a
+   * person's next commit. Also barred is an unrecorded file on disk that the rules leave out. The replica cannot have
+   * seen that file, so the entry would be refused anyway. The bar keeps the file from being captured and sent to the
+   * replica.
    */
   async #isBarred(path: WorkspacePath, stat: PathStat): Promise<boolean> {
     const { worktree, index } = this.#context;
@@ -188,8 +189,8 @@ class Decision {
     if (this.#isHosted) return { ...open, planned, changes: [], isPart: false };
     const { changes, backAt } = changesOf(batch.replica, planned.taken);
     if (backAt < 0) return { ...open, planned, changes, isPart: false };
-    // A path that returned to its first state within a part would not be written, and its states in between would not
-    // be recorded. So the entry that brings the first state back begins the next part.
+    // If a path returned to its first state within one part, the path would not be written, and the states in between
+    // would not be recorded. The entry that brings the first state back therefore begins the next part.
     const cut = batch.entries.findIndex((one) => one === planned.taken[backAt]?.entry);
     const first = { ...batch, entries: batch.entries.slice(0, cut) };
     return { ...(await this.#plan(commit, { ...open, batch: first }, tally)), isPart: true };
@@ -241,8 +242,8 @@ class Decision {
   }
 
   /**
-   * Returns the input of `answerOf`, without the events of the files. `last` is the last entry of this part. A part may
-   * have only entries of earlier batches (`going`). `last` is then the entry that was decided before this part.
+   * Returns the input of `answerOf`, without the events of the files. `last` is the last entry of this part. If the
+   * part has only entries of earlier batches (`going`), `last` is the entry that was decided before this part.
    */
   #recorded({ planned, earlier, going, batch, decided }: Deciding) {
     return { replica: batch.replica, planned, last: batch.entries.at(-1) ?? decided, earlier, going };
@@ -285,11 +286,11 @@ function isFolder({ entry }: WriteBackEntry): boolean {
   return entry?.kind === "dir";
 }
 
-/** Maps the reason why a path could not be written to the reason why its entry is refused. */
+/** The reason with which an entry is refused, by the reason why the path of the entry could not be written. */
 const BARRED: Readonly<Record<Exclude<BlockedPath["reason"], "no-space" | "busy">, WriteBackReason>> = {
   changed: "stale",
   "no-folder": "stale",
-  // The files left in the folder are never recorded, so sending the entry again cannot help.
+  // The files that remain in the folder are never recorded, so it would not help to send the entry again.
   "not-empty": "path",
   "not-permitted": "read-only",
   "content-missing": "content-missing",
@@ -345,8 +346,8 @@ interface RecordedWriteBack {
 }
 
 /**
- * The maximum number of answers to a batch that are remembered. If there are more, none is remembered. A replica that
- * did not receive the answers then asks which entries are settled.
+ * The maximum number of answers to a batch that are remembered. If a batch has more answers, none of them is
+ * remembered. A replica that did not receive the answers then asks which entries are settled.
  */
 const MOST_ANSWERS = 1_000;
 
@@ -456,8 +457,8 @@ function versionOf(replica: string, { entry, against }: RefusedEntry): VersionRe
 }
 
 /**
- * Returns the event that deletes the version of an entry. The entry had been refused and kept as a version, but was
- * taken now.
+ * Returns the event that deletes the version of an entry. The entry was first refused and kept as a version, and has
+ * been taken now.
  */
 function forgetting(replica: string, { localSeq }: WriteBackEntry): EventDraft {
   return { op: "delete", recordId: versionRecordId({ replica, localSeq }), record: {} };

@@ -19,13 +19,13 @@ import { talliedAfter, type Tally } from "../write/write-limits.ts";
 interface PlanGround extends Omit<JudgeGround, "state"> {
   readonly tally: Tally;
   /**
-   * Folders of earlier batches that are to be deleted once they are empty. This batch can delete their remaining
-   * contents.
+   * Entries of earlier batches that delete a folder which is not empty yet. This batch can delete the remaining
+   * contents of the folder.
    */
   readonly going: readonly WriteBackEntry[];
 }
 
-/** An entry that is to be recorded. Its changes make the missing folders first, and then the entry itself. */
+/** An entry that is to be recorded. Its changes first make the missing folders, and then set the state of the path. */
 export interface TakenEntry {
   readonly entry: WriteBackEntry;
   readonly changes: readonly Change[];
@@ -170,7 +170,7 @@ interface Refused {
   readonly against?: number;
   /**
    * The event of another path that caused the refusal. The replica must receive this event before it sends the entry
-   * again. 0 for an event of this batch.
+   * again. The value is 0 if that event is an event of this batch.
    */
   readonly awaits?: number;
   /** True if the only reason is that the folder is not empty. */
@@ -190,8 +190,8 @@ interface JudgeGround {
 
 /**
  * Decides whether an entry becomes the state of its path. An entry becomes the state if the replica knew the present
- * state. The replica knew it if nobody else has changed the path since the event on which the entry is based. The lock
- * must be held.
+ * state. The replica knew the present state if nobody else has changed the path since the event on which the entry is
+ * based. The lock must be held.
  */
 class EntryJudge {
   readonly #context: Context;
@@ -395,7 +395,7 @@ function stateBehind({ done, rows }: WorkSince, localSeq: number): { row: Iterat
   return found === undefined ? undefined : { row: found.before };
 }
 
-/** Finds what a replica and others have written to paths. Each answer is remembered. */
+/** Finds the iterations that a replica and others have written to paths. Each result is remembered. */
 class ReplicaWork {
   readonly #context: Context;
   readonly #replica: string;

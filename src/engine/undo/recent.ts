@@ -17,8 +17,8 @@ import { recentView, type RecentView } from "./recent-view.ts";
 import { type Story, storyIn } from "./recent-story.ts";
 
 /**
- * The minimum number of the newest events that are read first (the first window). If they do not give enough lines, the
- * window grows.
+ * The minimum number of events in the first window. A window is the newest part of the history, and is all that is
+ * read. If the events of a window do not give enough lines, a longer window is read.
  */
 const FIRST_WINDOW = 600;
 
@@ -26,15 +26,15 @@ const FIRST_WINDOW = 600;
 const EVENTS_OF_LINE = 8;
 
 /**
- * The number of additional events that a first window reads before the oldest wanted iteration of a file, so that the
- * turn or run of this iteration is usually complete.
+ * The number of additional events that the first window has before the oldest wanted event, so that the turn or run of
+ * this event is usually complete.
  */
 const MARGIN = 120;
 
 /** The factor by which the window grows. */
 const GROWTH = 4;
 
-/** The maximum number of events to which the window grows in order to complete the shown lines. */
+/** The length, in events, from which on a window no longer grows to complete lines that it cuts off. */
 const LONGEST_WINDOW = 60_000;
 
 /**
@@ -43,8 +43,8 @@ const LONGEST_WINDOW = 60_000;
  * that a sync brought. `undoable` is the id of the operation that an undo without arguments would undo; `null` if there
  * is none.
  *
- * Reads the history from its newest end, and only as far as the lines need it. With `before`, also reads the later
- * events, because they may have undone older work. Throws `NOT_FOUND` if `since` names no moment.
+ * Reads the history backwards from its newest event, and only as far as the lines require. With `before`, also reads
+ * the events after that point, because they possibly undid older work. Throws `NOT_FOUND` if `since` names no moment.
  */
 export async function recentWork(context: Context, limit = 20, options: RecentOptions = {}): Promise<RecentShape> {
   const { seq: head } = await context.index.head();
@@ -54,7 +54,8 @@ export async function recentWork(context: Context, limit = 20, options: RecentOp
   let after = first;
   for (;;) {
     const view = await recentView(context, after);
-    // Lines of syncs are counted from the newest one. With `before`, the wanted lines may be much older.
+    // The number of lines of syncs is limited, and they are counted from the newest. With `before`, the wanted lines
+    // can be much older, so there is no limit.
     const most = options.before === undefined ? limit : Number.MAX_SAFE_INTEGER;
     const story = await storyIn(view, { ...options, most });
     const lines = await matching(context, story.lines, { options, bound, until, limit });
@@ -66,7 +67,7 @@ export async function recentWork(context: Context, limit = 20, options: RecentOp
 
 interface Asked {
   readonly head: number;
-  /** The seq of the last event that a wanted line may have. */
+  /** The highest seq that the last event of a wanted line can have. */
   readonly until: number;
   readonly limit: number;
   readonly options: RecentOptions;
@@ -87,7 +88,8 @@ async function rangeOf(context: Context, { head, until, limit, options }: Asked)
   const { since, file } = options;
   const bound = since === undefined ? 0 : (await resolveMoment(context, since)).seq;
   const wanted = Math.max(FIRST_WINDOW, limit * EVENTS_OF_LINE);
-  // What is new since an event is in the events after it, and in a few before, so that its turn or run is whole.
+  // With `options.after`, only the events after it are needed, and a few events before it, so that the turn or run that
+  // it belongs to is complete.
   const isNew = options.after === undefined ? wanted : Math.max(0, until - options.after) + MARGIN;
   const after = Math.max(0, until - Math.min(wanted, isNew));
   const path = file === undefined ? undefined : parseGivenPath(file);
@@ -103,7 +105,8 @@ async function rangeOf(context: Context, { head, until, limit, options }: Asked)
   if (oldest === undefined) return { after, bound: head };
   return {
     after: Math.max(0, Math.min(after, (newest?.seq ?? 0) - MARGIN)),
-    // The path may have been a folder. A folder is recorded before the paths in it, so no event beneath it is older.
+    // The path was possibly a folder at first. A folder is recorded before the paths in it, so no event of these paths
+    // is older than `oldest`.
     bound: Math.max(bound, oldest.seq - 1),
   };
 }
@@ -128,13 +131,13 @@ interface Found {
   readonly story: Story;
   readonly lines: readonly RecentLine[];
   readonly bound: number;
-  /** The event after which the last events of the wanted lines are. */
+  /** The seq of an event. The last event of a wanted line is later than this event. */
   readonly newer: number;
   readonly until: number;
   readonly limit: number;
 }
 
-/** Returns the seq after which a longer window begins; `undefined` if the window is long enough. */
+/** Returns the seq after which a longer window begins; `undefined` if the present window is long enough. */
 async function widened(
   context: Context,
   { view, story, lines, bound, newer, until, limit }: Found,
@@ -154,8 +157,8 @@ function isCut({ isCut: may, fromSeq }: RecentLine, after: number): boolean {
 
 /**
  * Looks for operations that an undo or redo in the view names, and that ended before the view. Returns the lowest seq
- * at which such an operation ended; `undefined` if there is none. Without these operations, the view would give a wrong
- * answer to what can be undone next.
+ * at which such an operation ended; `undefined` if there is none. Without these operations, a wrong operation could be
+ * named as the next to undo.
  */
 async function firstMissing({ index }: Context, view: RecentView, story: Story): Promise<number | undefined> {
   const known = new Set(story.operations.map(({ id }) => id));
@@ -257,8 +260,8 @@ const OPERATIONS: ReadonlySet<RecentItem["kind"]> = new Set([
 ]);
 
 /**
- * Returns the lane of each line, which is its column in the graph. Each session has a lane. Outside of sessions, each
- * actor has one.
+ * Returns the lane of each line, which is its column in the graph. Each session has its own lane. Outside of sessions,
+ * each actor has its own lane.
  */
 function lanesOf(lines: readonly RecentLine[]): Required<Pick<RecentItem, "lane" | "lanes_beside">>[] {
   const rows = lines.map(({ fromSeq, seq, session, actor }) => ({ fromSeq, seq, key: session ?? actor }));
@@ -288,8 +291,8 @@ function undosOf({ operations }: Story): ReadonlyMap<string, string> {
 const SHORTEST = 8;
 
 /**
- * Returns the shortest beginning of an id, of at least `SHORTEST` characters, with which no other line of the view
- * begins.
+ * Returns the shortest prefix of a line's id that has at least `SHORTEST` characters, and with which the id of no other
+ * line of the view begins.
  */
 function shortId({ id }: RecentLine, all: readonly RecentLine[]): string {
   if (id.startsWith("seq:")) return id;

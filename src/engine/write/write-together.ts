@@ -36,7 +36,10 @@ import { untilSettled } from "../undo/before-change.ts";
 import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 import { announceContent, applyWrites } from "./apply-writes.ts";
 
-/** The maximum number of times that a write is tried if somebody edits its paths between the scan and the change. */
+/**
+ * The maximum number of attempts at one write. A write is attempted again if somebody edits its paths between the scan
+ * and the change.
+ */
 const MAX_ATTEMPTS = 3;
 
 interface PreparedRound {
@@ -50,7 +53,7 @@ interface PreparedRound {
 
 /** The target of writes: a folder on disk, or the history alone. */
 interface WriteTarget {
-  /** Splits the writes into those that the next commit can take, and all later ones. The order is kept. */
+  /** Splits the writes into those that the next commit can record, and all writes after them. The order is kept. */
   roundOf(writes: readonly ReadyWrite[]): {
     readonly round: readonly ReadyWrite[];
     readonly rest: readonly ReadyWrite[];
@@ -66,8 +69,8 @@ interface WriteTarget {
 
 /**
  * Carries out writes in their order, and returns their outcomes. One fsync makes all contents durable. During this
- * fsync, the files that the writes replace are captured, and the writes are planned. The writes of a round are recorded
- * together.
+ * fsync, the files that the writes replace are captured, and the writes are planned. The writes are carried out in
+ * rounds. The writes of a round are recorded together.
  */
 export async function writeTogether(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[]> {
   using _lease = await context.blobs.lease();
@@ -86,8 +89,8 @@ export async function writeTogether(context: Context, writes: readonly ReadyWrit
 }
 
 /**
- * Carries out writes round by round. If an edit has overtaken a write, the write is tried again, `MAX_ATTEMPTS` times
- * in all.
+ * Carries out writes round by round. If somebody edited the paths of a write before it was carried out, the write is
+ * attempted again, up to `MAX_ATTEMPTS` times in all.
  */
 async function writeTo(
   context: Context,
@@ -172,7 +175,7 @@ function historyTarget(context: Context, kept: Promise<void>): WriteTarget {
  * The target of a workspace with a folder. First, the files that the writes replace are captured. The conditions of the
  * writes are therefore checked against the state of the disk, and no content is lost. Then the intents are recorded,
  * the files are changed, and a commit closes the intents. Writes that share a path are done in different rounds. No
- * intent is recorded before `kept` resolves.
+ * intent is recorded before the contents are durable (`kept` resolves).
  */
 function folderTarget(context: Context, kept: Promise<void>): WriteTarget {
   return {
@@ -233,7 +236,7 @@ function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest
 /**
  * Captures the paths of writes. A file that a write replaces is captured by name, even if the rules leave it out. If a
  * write replaces nothing (`asIs`), only paths that the rules take in are captured. If an agent's write names a folder,
- * only such paths in the folder are captured.
+ * only those paths in the folder are captured that the rules take in.
  */
 async function captureBefore(
   context: Context,
@@ -253,7 +256,10 @@ async function captureBefore(
   return captured;
 }
 
-/** Refuses to replace or remove a file that could not be recorded, because its content could not be brought back. */
+/**
+ * Refuses a write that would replace or remove a file that could not be recorded. The content of such a file could not
+ * be brought back later.
+ */
 function refuseUncaptured(write: ReadyWrite, omitted: readonly Omission[]): void {
   const paths = pathsOf(write);
   const hit = omitted.find((one) => meet([one.path], paths));
@@ -267,8 +273,9 @@ function refuseUncaptured(write: ReadyWrite, omitted: readonly Omission[]): void
 }
 
 /**
- * Returns the outcome of a write whose content exceeds the quota, or `undefined` if the content fits. A write that was
- * done before gets its earlier answer, because nothing more is stored. Any other write is refused.
+ * Returns the outcome of a write whose content exceeds the quota, or `undefined` if the content fits. If an earlier
+ * request with the same id already did the write, the outcome is the earlier answer, because nothing more is stored.
+ * Any other write is refused.
  */
 async function overQuota(context: Context, write: ReadyWrite): Promise<Outcome | undefined> {
   const bytes = write.kind === "put" ? write.content.bytes : undefined;
@@ -292,7 +299,7 @@ async function answeredBefore(context: Context, write: ReadyWrite): Promise<Outc
   }
 }
 
-/** Makes the contents that are held in memory durable. */
+/** Stores the contents that the writes hold in memory, and makes them durable. */
 async function keepContents(context: Context, writes: readonly ReadyWrite[]): Promise<void> {
   const contents = writes.flatMap((write) => (write.kind === "put" ? (write.content.bytes ?? []) : []));
   if (contents.length === 0) return;
@@ -315,8 +322,8 @@ type DecidedBefore = Outcome | "by-name" | "as-it-is";
 
 /**
  * Returns the verdicts of the rules on the paths of the writes, by path. Returns an empty map if the rules cannot be
- * applied to one of the paths. The caller then asks about the paths of each write separately, so that only the write of
- * that path fails.
+ * applied to one of the paths. The caller then asks about the paths of each write separately, so that only the write
+ * with the faulty path fails.
  */
 async function verdictsOn(
   { worktree }: Context,
@@ -372,20 +379,21 @@ async function decideBefore(
 }
 
 /**
- * Refuses a path in Chronicle's staging folder or in a git repository's own state. In the latter, a write could place a
- * hook that the next `git commit` runs.
+ * Refuses a path in Chronicle's staging folder or in a git repository's own state. In a repository's own state, a write
+ * could place a hook that the next `git commit` runs.
  */
 function refuseUntouchable(path: WorkspacePath, verdict: Explanation | undefined): void {
-  // Some file systems treat other names as `.git`. These names are always refused. A rule may take in `.git` itself.
+  // Some file systems treat other names as `.git`. These other names are always refused. The name `.git` itself is
+  // allowed if a rule takes it in.
   const isLikeGit = namesIn(path).some((name) => name !== ".git" && isGitName(name));
   if (verdict?.rule !== "git" && !isStaging(path) && !isLikeGit) return;
   throw untouchable(path, "use git to change it; `.git` itself can be recorded with forceInclude");
 }
 
 /**
- * Refuses a path in a git repository's own state. This is done in a hosted workspace, where no rule can take in such a
- * path, because a later `restore --to` would write the file to a disk. A file that is already recorded at such a path
- * may be deleted.
+ * Refuses a write to a path in Chronicle's staging folder or in a git repository's own state. This is for hosted
+ * workspaces: a later `restore --to` would write the file to a disk. No rule of a hosted workspace can allow such a
+ * path. A file that is already recorded at such a path can still be deleted.
  */
 function refuseGitState(write: ReadyWrite): void {
   if (write.kind === "delete") return;
@@ -395,8 +403,8 @@ function refuseGitState(write: ReadyWrite): void {
 }
 
 /**
- * Refuses changes that would put a repository's own state beneath the path of a write. A moved folder can contain names
- * like `.git`.
+ * Refuses changes that would put a git repository's own state beneath the path of a write. A moved folder, for example,
+ * can contain names like `.git`.
  */
 function refuseGitChanges(changes: readonly Change[]): void {
   const found = changes.find(({ path, after }) => after !== undefined && hasGitName(splitRoot(path).path));
@@ -467,7 +475,7 @@ async function decideOn(
     refuseErased: (all: readonly Entry[]) => refuseErased(context, all),
   };
   const changes = await planWrite(write, ground);
-  // A client that puts exactly the content that is on disk already has this content, so the file may be recorded by
-  // name.
+  // If a client puts exactly the content that is on disk, it already has this content. The file can therefore be
+  // recorded by name.
   return changes.length === 0 && write.kind !== "put" ? "as-it-is" : "by-name";
 }

@@ -12,7 +12,7 @@ import { STASH_LOG, TABLES_LIST } from "./table-refs.ts";
 /** The reflog of HEAD, the only reflog that Chronicle writes itself. Git writes the others. */
 export const HEAD_LOG = "logs/HEAD";
 
-/** Returns a link through which git would write; `undefined` if there is none. */
+/** Returns the path of a symbolic link through which git would write; `undefined` if there is none. */
 export function linkInTheWay({ own, common }: GitFolderPair, { items }: GitChange): string | undefined {
   const refs = items.filter(isInRefs).flatMap(({ name }) => [name, `logs/${name}`]);
   const names = ["objects", "packed-refs", TABLES_LIST, HEAD_LOG, STASH_LOG, ...refs, ...items.map(({ name }) => name)];
@@ -25,7 +25,7 @@ export function linkInTheWay({ own, common }: GitFolderPair, { items }: GitChang
 
 export const isInRefs = ({ name }: GitItem): boolean => name.startsWith("refs/");
 
-/** Returns a link among the folders into which git writes objects; `undefined` if there is none. */
+/** Returns the path of a symbolic link to which git would write objects; `undefined` if there is none. */
 function linkAmongObjects(common: ConfinedFs): string | undefined {
   if (common.lstat(gitPath("objects")) === undefined) return undefined;
   const all = common.list(gitPath("objects")).map(({ name, kind }) => ({ name: decodeName(name), kind }));
@@ -34,9 +34,9 @@ function linkAmongObjects(common: ConfinedFs): string | undefined {
 }
 
 /**
- * Returns the reason if another working tree of the repository uses a branch of the change. If the change moved this
- * branch, the other working tree would show changes that nobody has made in it. If the change checked out this branch
- * here, too, the next commit in one of the two working trees would have the same effect on the other.
+ * Returns the reason to refuse the change, if another working tree of the repository has a branch of the change checked
+ * out. If the branch were moved, the other working tree would show changes that nobody has made there. If the branch
+ * were checked out here, too, the next commit in one working tree would have the same effect in the other.
  */
 export function usedElsewhere(folders: GitFolderPair, { items }: GitChange): string | undefined {
   const changed = new Set(items.filter(isInRefs).map(({ name }) => name));
@@ -61,15 +61,17 @@ export function lockText(fs: ConfinedFs, name: string): string | undefined {
   }
 }
 
-/** The relevant facts from the configuration of a repository, as git itself reads it. */
+/** Facts from the configuration of a repository, as git itself reads the configuration. */
 export interface GitConfigFacts {
-  /** True if the repository may lack objects, because it gets them from a server when they are needed. */
+  /**
+   * True if objects can be missing in the repository, because git gets them from a server only when they are needed.
+   */
   readonly isPartial: boolean;
 }
 
 /**
- * Reads the configuration of a repository. Returns the reason if git cannot read the configuration, or if it names
- * hooks, because git would start these.
+ * Reads the configuration of a repository. Returns the reason to refuse a change, if git cannot read the configuration,
+ * or if the configuration has hooks, which git would start.
  */
 export async function checkedConfig(run: RunGit, gitDir: string): Promise<GitConfigFacts | string> {
   const { stdout, problem } = await run(safeGit(gitDir, ["config", "--list", "--name-only", "-z"]));
@@ -90,8 +92,8 @@ interface IndexCheck {
 }
 
 /**
- * Returns the reason if the change puts back an index that names objects that no longer exist. Objects that the present
- * index names, too, are not checked, because the change makes nothing worse for them.
+ * Returns the reason to refuse a change, if the index that the change puts back names objects that no longer exist.
+ * Objects that the present index also names are not checked, because the change makes nothing worse for them.
  */
 export async function missingObjects(
   { run, folders, contentOf }: IndexCheck,
@@ -113,13 +115,16 @@ export async function missingObjects(
 
 const REPOSITORY = 0o160000;
 
-/** The hashes of the empty blob (SHA-1 and SHA-256). `git add -N` names this blob in the index without making it. */
+/** The SHA-1 and SHA-256 hashes of git's empty blob. `git add -N` names this blob in the index without storing it. */
 const EMPTY: ReadonlySet<string> = new Set([
   "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
   "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
 ]);
 
-/** Returns the objects that the value of an index names, without commits of submodules. */
+/**
+ * Returns the hashes of the objects that an index names, except commits of submodules. `value`: the recorded value of
+ * the index.
+ */
 async function objectsOfIndex(
   value: string | undefined,
   { hashBytes }: GitFolderPair,
@@ -134,7 +139,7 @@ async function objectsOfIndex(
     });
     return found;
   } catch (error) {
-    // A split or sparse index cannot be parsed. It is put back byte for byte, and its objects are not checked.
+    // A split or sparse index cannot be parsed here. Such an index is put back byte for byte, without a check.
     if (error instanceof UnusableIndex) return [];
     throw error;
   }
