@@ -8,7 +8,7 @@ import styles from "./diff-view.css?inline";
 interface DiffViewProps {
   readonly before: string;
   readonly after: string;
-  /** Decides the language. */
+  /** The path of the file. Decides the language for the colours of the text. */
   readonly path: string;
   readonly layout: "split" | "unified";
   /** True to compare without regard to spaces. */
@@ -16,14 +16,17 @@ interface DiffViewProps {
   readonly onCounts: (counts: { readonly added: number; readonly removed: number }) => void;
 }
 
-/** The lines around a change that stay, where unchanged parts are folded. */
+/**
+ * The rule for folding unchanged lines: `margin` lines beside each change stay visible, and fewer than `minSize` lines
+ * are not folded.
+ */
 const COLLAPSE = { margin: 3, minSize: 6 };
-/** How long a comparison may search for the shortest difference. */
+/** The limits of the search for the shortest difference. `timeout` is in milliseconds. */
 const DIFF = { scanLimit: 2_000, timeout: 500 };
 
 /**
- * Both states of a file, with the changed words marked. It lives in a shadow root: there, the editor's own styles are
- * style sheets and not elements, which the page's policy forbids.
+ * Shows both states of a file, with the changed words marked. The editor is in a shadow root. There, the editor adds
+ * its styles as style sheet objects, and not as style elements, which the page's content security policy forbids.
  */
 export function DiffView({ before, after, path, layout, isLoose, onCounts }: DiffViewProps) {
   const host = useRef<HTMLDivElement>(null);
@@ -100,7 +103,7 @@ function unified({ a, b, parent, root, shared }: Sides): Shown {
   return { editors: [editor], destroy: () => editor.destroy() };
 }
 
-/** Returns a text in which runs of spaces are one space, and lines end without spaces. */
+/** Returns the text with one space in place of several consecutive spaces, and without spaces at the ends of lines. */
 function loose(text: string): string {
   return text.replace(/[^\S\n]+/g, " ").replace(/ $/gm, "");
 }

@@ -16,7 +16,7 @@ interface ConflictListProps {
 
 const ROW_PX = 52;
 
-/** The open conflicts. Only those that are on screen are in the document. */
+/** Shows the list of open conflicts. Only the conflicts that are on screen are in the document. */
 export function ConflictList({ conflicts, current, onChosen, onEnd }: ConflictListProps) {
   const box = useRef<HTMLElement>(null);
   const rows = useVirtualizer({
@@ -34,7 +34,7 @@ export function ConflictList({ conflicts, current, onChosen, onEnd }: ConflictLi
   const isNearEnd = last >= conflicts.length - 20;
   useEffect(() => {
     if (isNearEnd) onEnd();
-    // Asked once for each new end.
+    // `onEnd` is called once for each new end of the list.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [isNearEnd, conflicts.length]);
   const step = (by: 1 | -1) => () => {

@@ -20,10 +20,12 @@ const MergeEditor = lazy(async () => ({ default: (await import("./merge-editor.t
 const DiffView = lazy(async () => ({ default: (await import("../changes/diff-view.tsx")).DiffView }));
 
 export interface Settling {
-  /** True just after a settlement, so that a double click does not settle the next conflict, too. */
+  /**
+   * True for a short time after a conflict was settled, so that a double click does not also settle the next conflict.
+   */
   readonly isResting: boolean;
   readonly onDone: (result: ResolveShape) => void;
-  /** Called when the list of conflicts was read again. */
+  /** Called once the list of conflicts has been read again. */
   readonly onRenewed: () => void;
 }
 
@@ -33,7 +35,7 @@ interface ConflictProps {
   readonly settling: Settling;
 }
 
-/** One conflict: what both sides are, and the ways to settle it. */
+/** Shows one conflict: its two sides, and the ways to settle it. */
 export function Conflict({ workspace, conflict, settling }: ConflictProps) {
   const on = useWorkspaceApi(workspace);
   const queries = useQueryClient();
@@ -116,7 +118,10 @@ function ChangedSince({ onAgain }: { readonly onAgain: () => void }) {
   );
 }
 
-/** Says that a file which the undo removes had another name before, because the undo brings that one back. */
+/**
+ * For a file that the undo would remove, says that the file had an earlier name, because the undo brings back the file
+ * with that name.
+ */
 function RenamedFrom({ workspace, conflict }: Omit<ConflictProps, "settling">) {
   if (conflict.cause === "sync" || conflict.undo_kind !== null) return null;
   return <EarlierName workspace={workspace} path={givenPath(conflict)} />;
@@ -138,8 +143,8 @@ function EarlierName({ workspace, path }: { readonly workspace: string; readonly
 }
 
 /**
- * The present state, as it was when the conflict was opened here: it stays while somebody edits, even if the path
- * changes meanwhile. `again` then takes what is there now.
+ * Returns the state that the path had when the conflict was opened on this page. This state stays while a person edits
+ * the result, even if the path changes meanwhile. If the path has changed, `again` takes its present state.
  */
 function useShown(workspace: string, conflict: ConflictShape) {
   const { data, error } = usePresent(workspace, conflict);
@@ -165,7 +170,7 @@ function usePresent(workspace: string, conflict: ConflictShape) {
         throw error;
       }
     },
-    // A conflict that is opened again begins with what is there then.
+    // If a conflict is opened again, it begins with the state that the path has then.
     gcTime: 0,
     retry: false,
   });
@@ -179,7 +184,7 @@ interface ContentsProps {
   readonly onMerged: ((text: string) => void) | undefined;
 }
 
-/** The contents of both sides: in the editor, as links, as pictures, or in words. */
+/** Shows the contents of both sides: in the editor, as links, as pictures, or in words. */
 function Contents(props: ContentsProps) {
   const { workspace, conflict, present } = props;
   const { path, undo_hash: hash, undo_size: length, undo_kind: there } = conflict;
@@ -226,15 +231,16 @@ interface MergingProps extends ContentsProps {
   readonly other: string;
 }
 
-/** The editor, once the text from which both sides come is read. */
+/** Shows the editor, once the text from which both sides come (the base) has been read. */
 function Merging({ workspace, conflict, present, isBusy, onMerged, current, other }: MergingProps) {
   const isSync = conflict.cause === "sync";
-  // What an undo has left is the base: it differs from the present text only by later edits, which stay.
+  // For an undo, the base is the text that the undo left. The present text differs from it only by later edits, which
+  // stay.
   const [hash, length] = isSync ? [conflict.base_hash ?? "", 0] : [conflict.current_hash, conflict.current_size];
   const isOwn = hash === "" || hash === present.hash || length > LARGEST_TEXT;
   const base = useText(workspace, isOwn ? "" : hash, 0);
   if (base.isPending) return <Loading what="Reading the contents" />;
-  // A base that was pruned is missing. Then the two sides are compared with each other alone.
+  // The base is missing if it was pruned. In this case, the two sides are only compared with each other.
   const text = isOwn || base.data?.isBinary === true ? undefined : base.data?.text;
   const ends = <LineEnds current={current} other={other} name={sideName(conflict)} />;
   if (withPlainEnds(current) === withPlainEnds(other)) return ends;
@@ -257,7 +263,7 @@ function Merging({ workspace, conflict, present, isBusy, onMerged, current, othe
   );
 }
 
-/** Says which line ends the result has, where those of both sides differ. */
+/** Says which line ends the result has, if the line ends of the two sides differ. */
 function LineEnds({
   current,
   other,

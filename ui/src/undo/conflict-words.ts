@@ -2,31 +2,31 @@ import type { ConflictShape } from "../../../src/api/conflict-shape.ts";
 import type { FileShape } from "../../../src/api/file-api.ts";
 import { size } from "../parts/words.ts";
 
-/** What is at the path of a conflict now. It may have been edited since the conflict was met. */
+/** The present state at the path of a conflict. The path was possibly edited after the conflict arose. */
 export interface Present {
-  /** `null` if nothing is there, or if it is a folder. */
+  /** `null` if the path does not exist, or is a folder. */
   readonly hash: string | null;
   readonly kind: FileShape["kind"] | null;
   readonly size: number;
   readonly permissions: number;
 }
 
-/** How a conflict is told, and what its two whole choices are called. */
+/** The words that describe a conflict, and the names of the two buttons that choose a whole side. */
 export interface ConflictWords {
-  /** What is on both sides; absent for two files with different contents, which are shown. */
+  /** The description of both sides; absent for two files with different contents, because the contents are shown. */
   readonly what?: string;
   readonly keep: string;
   readonly take: string;
-  /** True if taking the other side removes what is there. */
+  /** True if choosing the other side removes the file that exists now. */
   readonly isRemoval: boolean;
 }
 
-/** Returns the name of the other side: an undo, or the origin that a folder follows. */
+/** Returns the name of the other side, which is an undo or the origin that a folder follows. */
 export function sideName({ cause }: Pick<ConflictShape, "cause">): string {
   return cause === "sync" ? "the origin's" : "the undo's";
 }
 
-/** Returns the words for a conflict with what is there now. */
+/** Returns the words for a conflict. `present`: the present state at the path. */
 export function conflictWords(conflict: ConflictShape, present: Present): ConflictWords {
   const side = sideName(conflict);
   const { undo_kind: there, undo_size: length, undo_hash: hash } = conflict;

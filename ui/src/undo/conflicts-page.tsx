@@ -12,10 +12,13 @@ import { ConflictList } from "./conflict-list.tsx";
 import { Conflict, type Settling } from "./conflict-view.tsx";
 import "./undo.css";
 
-/** The time for which the buttons rest after a settlement, in milliseconds. The next conflict takes their place. */
+/**
+ * The time, in milliseconds, for which the buttons are disabled after a conflict was settled. The buttons of the next
+ * conflict appear in the same place.
+ */
 const REST_MS = 700;
 
-/** The open conflicts: paths at which an undo, or a sync, did not merge with later work. */
+/** Shows the open conflicts: the paths at which an undo or a sync did not merge with later work. */
 export function ConflictsPage() {
   const { workspace } = useParams({ from: "/w/$workspace" });
   const { conflict: chosen } = useSearch({ from: "/w/$workspace/conflicts" });
@@ -82,7 +85,7 @@ function NoConflicts({ children }: { readonly children: ReactNode }) {
   );
 }
 
-/** What was settled last, and the way back if a file was changed. */
+/** Shows which conflict was settled last, with a button that undoes this if a file was changed. */
 function Settled({ workspace, last }: { readonly workspace: string; readonly last: ResolveShape }) {
   const on = useWorkspaceApi(workspace);
   const queries = useQueryClient();

@@ -13,13 +13,13 @@ import { Outcome } from "./outcome.tsx";
 interface HunksProps {
   readonly workspace: string;
   readonly path: string;
-  /** The earlier path of a renamed file. It is taken back together with the file. */
+  /** The earlier path of a renamed file. The earlier path is taken back together with the file. */
   readonly from: string | undefined;
-  /** The undo of the whole work. */
+  /** The options of the undo of the whole work. */
   readonly undo: UndoOptions;
 }
 
-/** The parts of one file's change, each with a button that takes only this part back. */
+/** Shows the parts of one file's change, each with a button that takes back only this part. */
 export function Hunks({ workspace, path, from, undo }: HunksProps) {
   const on = useWorkspaceApi(workspace);
   const queries = useQueryClient();
@@ -57,7 +57,7 @@ export function Hunks({ workspace, path, from, undo }: HunksProps) {
       {back.error === null ? null : <Problem error={back.error} />}
       {isPending ? <Loading what="Looking at the parts" /> : null}
       {error === null ? null : <p className="quiet">{error.message}</p>}
-      {/* Parts from before an error are no longer true: the work may have been taken back meanwhile. */}
+      {/* After an error, the parts that were read before it are outdated: the work was possibly taken back. */}
       {data === undefined || error !== null ? null : (
         <HunkList
           own={own}
@@ -76,7 +76,7 @@ interface TakenBackProps {
   readonly onBack: (operation: string) => void;
 }
 
-/** What became of a part that was taken back, or brought back. */
+/** Shows the result after a part was taken back or brought back. */
 function TakenBack({ result, isBusy, onBack }: TakenBackProps) {
   const { undo_id: id } = result;
   return (

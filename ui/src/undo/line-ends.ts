@@ -1,7 +1,9 @@
 import { EditorState, type Extension } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 
-/** How the lines of a text end: all the same, `mixed`, or no line has an end. */
+/**
+ * The line ends of a text: `LF` or `CRLF` if all are the same, `mixed` if they differ, `none` if no line has an end.
+ */
 export type LineEnds = "LF" | "CRLF" | "mixed" | "none";
 
 export function lineEndsOf(text: string): LineEnds {
@@ -11,18 +13,18 @@ export function lineEndsOf(text: string): LineEnds {
 }
 
 export interface PlainSides {
-  /** The texts with line feeds only. */
+  /** The texts. Unless one of them has mixed line ends, their lines end with line feeds only. */
   readonly base: string;
   readonly current: string;
   readonly other: string;
-  /** The end of each line of the result. */
+  /** The line end that each line of the result gets. */
   readonly end: "\n" | "\r\n";
 }
 
 /**
- * Returns the texts of a conflict as they are compared. If all lines of a text end the same, its ends are not compared:
- * the result has those of the current state. If the ends of one text are mixed, carriage returns are characters of the
- * lines, so that each stays where it is.
+ * Returns the texts of a conflict in the form in which they are compared. If no text has mixed line ends, line ends are
+ * not compared, and the result has the line ends of the current state. If the line ends of any text are mixed, carriage
+ * returns count as characters of the lines, so that each of them stays where it is.
  */
 export function plainSides(base: string, current: string, other: string): PlainSides {
   const ends = [base, current, other].map(lineEndsOf);
@@ -37,8 +39,9 @@ export function withPlainEnds(text: string): string {
 }
 
 /**
- * Makes an editor keep the ends of lines. By default, the editor takes every kind of line end, and makes each the same.
- * Read the text by `sliceDoc`, which puts the ends in again. What is pasted gets the same ends.
+ * Returns an extension that makes an editor keep the given line end. By default, the editor accepts every kind of line
+ * end, and replaces all of them with `\n`. Read the text with `sliceDoc`, which inserts the given line end again.
+ * Pasted text also gets this line end.
  */
 export function keepingEnds(end: "\n" | "\r\n"): Extension {
   return [

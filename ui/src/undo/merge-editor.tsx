@@ -9,21 +9,24 @@ import paneStyles from "./panes.css?inline";
 
 interface MergeEditorProps {
   readonly path: string;
-  /** The text from which both sides come; absent if it is not kept. */
+  /** The text from which both sides come; absent if this text is no longer stored. */
   readonly base: string | undefined;
   readonly current: string;
   readonly other: string;
   readonly otherName: string;
-  /** True if the result begins with the parts that only the other side has changed. */
+  /** True if the result contains, from the beginning, the parts that only the other side has changed. */
   readonly mergesOther: boolean;
   readonly isBusy: boolean;
-  /** Absent for somebody who may only read. */
+  /** Absent for a person who is allowed only to read. */
   readonly onMerged: ((text: string) => void) | undefined;
 }
 
 type Pane = "current" | "result" | "other";
 
-/** The current state, the result and the other side of a conflict. The result is made part by part, or edited freely. */
+/**
+ * Shows the current state, the result and the other side of a conflict. A person makes the result part by part, or
+ * edits it freely.
+ */
 export function MergeEditor(props: MergeEditorProps) {
   const { otherName, isBusy, onMerged } = props;
   const { host, panes, state } = usePanes(props);
@@ -79,7 +82,7 @@ export function MergeEditor(props: MergeEditorProps) {
   );
 }
 
-/** Makes the three editors, and makes them anew for other texts. */
+/** Makes the three editors, and makes new editors if the texts change. */
 function usePanes({ path, base, current, other, otherName, mergesOther, onMerged }: MergeEditorProps) {
   const host = useRef<HTMLDivElement>(null);
   const panes = useRef<ThreePanes>(undefined);
@@ -107,7 +110,7 @@ interface ChoicesProps {
   readonly onTake: (choice: Taken) => void;
 }
 
-/** What the result can have at the part that is pointed at. */
+/** Shows the buttons that choose the lines of the result at the selected part. */
 function Choices({ otherName, onTake }: ChoicesProps) {
   return (
     <>
@@ -150,7 +153,10 @@ function Step({ name, keyName, icon: Icon, onStep }: StepProps) {
   );
 }
 
-/** Where somebody is, what the result has there, and how much is left. */
+/**
+ * Returns the words for the selected part: its number, what the result has at this part, and how many parts are
+ * undecided.
+ */
 function standing({ at, choices }: PanesState, otherName: string): string {
   const choice = choices[at];
   if (choice === undefined) return "No lines differ";

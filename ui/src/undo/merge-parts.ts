@@ -1,22 +1,22 @@
 import { diffArrays } from "diff";
 
-/** Three texts of a conflict. Their lines end with a line feed. */
+/** The three texts of a conflict. Every line ends with a line feed. */
 export interface Sides {
   /** The state from which both sides come. */
   readonly base: string;
   readonly current: string;
-  /** The side of the undo, or of the origin. */
+  /** The text of the undo or of the origin. */
   readonly other: string;
 }
 
-/** Neighbouring lines that the other side has changed, and the same place in the current state. */
+/** Neighbouring lines that the other side has changed, and the corresponding lines of the current state. */
 export interface MergePart {
   readonly current: string;
   readonly other: string;
-  /** The place in the current text, and in the other one, in characters. */
+  /** The position of the part in the current text, in characters. `otherFrom` is its position in the other text. */
   readonly currentFrom: number;
   readonly otherFrom: number;
-  /** True if the current state also has a change there, so that one of both has to give way. */
+  /** True if the current state also changes these lines, so that one of the two changes must be given up. */
   readonly isDisputed: boolean;
 }
 
@@ -27,12 +27,16 @@ interface Edit {
   readonly isOther: boolean;
 }
 
-/** The number of added and removed lines for which the shortest difference is searched. */
+/**
+ * The maximum number of added and removed lines in a difference. A text that differs in more lines is treated as a
+ * single edit.
+ */
 const MOST_EDITS = 2_000;
 
 /**
- * Returns the parts that differ, in order. What only the current state has changed is no part. If each part is replaced
- * by its other side, and the current state has no change of its own, the result is the other text to the last byte.
+ * Returns the parts that differ, in order. Lines that only the current state has changed are no part. If the current
+ * state has no changes of its own, and each part of it is replaced with the other side, the result equals the other
+ * text byte for byte.
  */
 export function mergeParts({ base, current, other }: Sides): readonly MergePart[] {
   const old = linesOf(base);
@@ -61,13 +65,13 @@ export function mergeParts({ base, current, other }: Sides): readonly MergePart[
   return parts;
 }
 
-/** Returns both sides of a part, the current one first, each from the beginning of a line. */
+/** Returns the current side of a part, followed by the other side. Each of them begins on a new line. */
 export function bothOf({ current, other }: Pick<MergePart, "current" | "other">): string {
   const isOpen = current !== "" && other !== "" && !current.endsWith("\n");
   return `${current}${isOpen ? "\n" : ""}${other}`;
 }
 
-/** Edits of the same or neighbouring lines are one group. */
+/** Returns the edits in groups. Edits of the same or neighbouring lines are one group. */
 function grouped(edits: readonly Edit[]): readonly (readonly Edit[])[] {
   const groups: Edit[][] = [];
   let end = -1;
@@ -96,7 +100,7 @@ function sideOf(base: readonly string[], group: readonly Edit[], { isOther, star
   return text + base.slice(at, end).join("");
 }
 
-/** Returns lines with their ends. The last one may have none. */
+/** Returns the lines of a text, each with its line feed. The last line can lack a line feed. */
 function linesOf(text: string): readonly string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 }

@@ -8,10 +8,13 @@ interface OutcomeProps {
   readonly isDone?: boolean;
 }
 
-/** The number of paths that are named. */
+/** The maximum number of paths that are shown in a list. */
 const MOST = 60;
 
-/** What a way back changes, what it leaves, and what does not merge: before it is done, or after it. */
+/**
+ * Shows the result of an undo or a restore, either before or after it is done: the paths that change, those that are
+ * left as they are, and those that do not merge.
+ */
 export function Outcome({ result, isDone = false }: OutcomeProps) {
   const changes = netChanges(result.changes);
   const unmerged = "unmerged" in result ? result.unmerged : [];

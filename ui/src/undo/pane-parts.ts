@@ -1,24 +1,24 @@
 import { type EditorState, type Extension, type Range, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView } from "@codemirror/view";
 
-/** A place within a part, in characters from its beginning. */
+/** A range within a part, in characters from the beginning of the part. */
 export interface Word {
   readonly from: number;
   readonly to: number;
 }
 
-/** A part as one pane shows it. */
+/** A part of the text in the form in which one pane shows it. */
 export interface ShownPart {
   readonly from: number;
   readonly to: number;
   readonly kind: "undecided" | "current" | "other" | "both" | "edited";
-  /** The words that differ from the other side. */
+  /** The ranges of the words that differ from the other side. */
   readonly words: readonly Word[];
-  /** True for the part that is pointed at. */
+  /** True for the selected part. */
   readonly isAt?: boolean;
 }
 
-/** Replaces the parts of a pane. */
+/** The effect that replaces the parts of a pane. */
 export const setParts = StateEffect.define<readonly ShownPart[]>();
 
 const field = StateField.define<readonly ShownPart[]>({
@@ -29,14 +29,14 @@ const field = StateField.define<readonly ShownPart[]>({
     return parts.map((part) => ({
       ...part,
       from: changes.mapPos(part.from, -1),
-      // What is typed in front of the line after a part does not belong to it.
+      // Text that is typed at the beginning of the line after a part does not belong to the part.
       to: changes.mapPos(part.to, part.from === part.to ? 1 : -1),
     }));
   },
   provide: (parts) => EditorView.decorations.compute([parts], drawn),
 });
 
-/** Shows parts in an editor. */
+/** Returns an extension that shows parts in an editor. */
 export function partsShown(): Extension {
   return field;
 }

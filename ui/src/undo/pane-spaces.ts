@@ -7,7 +7,7 @@ export interface Space {
   readonly height: number;
 }
 
-/** Replaces the spaces of an editor. */
+/** The effect that replaces the spaces of an editor. */
 export const setSpaces = StateEffect.define<readonly Space[]>();
 
 class SpaceWidget extends WidgetType {
@@ -56,7 +56,7 @@ function spacesOf(list: readonly Space[]): Spaces {
   return { list, drawn: Decoration.set(widgets, true) };
 }
 
-/** Allows spaces in an editor. */
+/** Returns an extension that allows spaces in an editor. */
 export function spaces(): Extension {
   return field;
 }
@@ -66,12 +66,12 @@ interface Pane {
   readonly parts: readonly { readonly from: number; readonly to: number }[];
 }
 
-/** Smaller differences of heights are not mended, in pixels. */
+/** The difference between two heights, in pixels, up to which a space is not changed. */
 const TOLERANCE_PX = 1;
 
 /**
- * Returns the spaces that bring the beginning and the end of each part to the same height in all panes; `undefined` for
- * a pane that has them already.
+ * Returns the spaces of each pane which bring the beginning and the end of each part to the same height in all panes.
+ * Returns `undefined` for a pane that already has these spaces.
  */
 export function alignPanes(panes: readonly Pane[]): readonly (readonly Space[] | undefined)[] {
   const columns = panes.map(({ view, parts }) => {
@@ -98,14 +98,17 @@ export function alignPanes(panes: readonly Pane[]): readonly (readonly Space[] |
   return columns.map(({ before, wanted }) => (isSame(before, wanted) ? undefined : wanted));
 }
 
-/** Returns the height at which the line at a place would begin without the spaces above it. */
+/** Returns the height at which the line at a position would begin if there were no spaces above it. */
 function topWithout(view: EditorView, before: readonly Space[], at: number): number {
   const { top, bottom } = view.lineBlockAt(at);
   const above = before.reduce((sum, space) => sum + (space.at < at ? space.height : 0), 0);
   return (startsLine(view, at) ? top : bottom) - above;
 }
 
-/** False only at the end of a text whose last line has no end. No line follows that could be moved. */
+/**
+ * True if a line begins at the position. This is false only at the end of a text whose last line has no line feed: no
+ * line follows that could be moved.
+ */
 function startsLine({ state }: EditorView, at: number): boolean {
   return state.doc.lineAt(at).from === at;
 }

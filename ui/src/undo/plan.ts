@@ -7,10 +7,13 @@ import { visible } from "../parts/words.ts";
 
 export type Done = UndoShape | RestoreShape;
 
-/** A way back: how it is named, what it means, and how it is tried or done. */
+/**
+ * An undo, a redo or a restore that a person can choose: its name, its meaning, and a function that tries it or does
+ * it.
+ */
 export interface Plan {
   readonly title: string;
-  /** What it does, in a sentence. The preview names the paths. */
+  /** The effect of the plan, in one or two sentences. The preview names the paths. */
   readonly meaning: string;
   readonly isRedo: boolean;
   readonly run: (on: WorkspaceApi, isTrial: boolean) => Promise<Done>;
@@ -18,7 +21,7 @@ export interface Plan {
 
 const KEEPS_LATER = "Later work stays, and is merged. What does not merge is left as it is, and named.";
 
-/** Returns the way back from a piece of work; `undefined` if there is none. */
+/** Returns the plan that takes back a piece of work, or does it again; `undefined` if there is none. */
 export function planOf(work: WorkRef, item: RecentItem | undefined): Plan | undefined {
   if (item?.undone === true) return redoPlan(item);
   const undo = undoOf(work);
@@ -39,14 +42,14 @@ function redoPlan({ undone_by: operation, summary }: RecentItem): Plan | undefin
   return { title: "Do it again", meaning, isRedo: true, run };
 }
 
-/** Brings all files to a moment. */
+/** Returns the plan that restores all files to a moment. */
 export function momentPlan(moment: string, title: string): Plan {
   const run = (on: WorkspaceApi, dryRun: boolean): Promise<Done> => on.restore(moment, { dryRun });
   const meaning = `All files go back to ${moment}. What anybody changed after it goes as well, and can be brought back.`;
   return { title, meaning, isRedo: false, run };
 }
 
-/** Brings only the files that were changed between two moments to the first of them. */
+/** Returns the plan that restores the files that were changed between two moments to the first of these moments. */
 function filesPlan(from: string, to: string): Plan {
   const run = async (on: WorkspaceApi, dryRun: boolean): Promise<Done> => {
     const { changes } = await on.diff(from, to);
@@ -58,7 +61,7 @@ function filesPlan(from: string, to: string): Plan {
   return { title: "Take these files back", meaning, isRedo: false, run };
 }
 
-/** Brings one file to one of its states. */
+/** Returns the plan that restores one file to one of its states. */
 export function filePlan(path: string, { seq, deleted }: { readonly seq: number; readonly deleted?: boolean }): Plan {
   const run = (on: WorkspaceApi, dryRun: boolean): Promise<Done> => on.restore(`seq:${seq}`, { paths: [path], dryRun });
   const isGone = deleted === true;

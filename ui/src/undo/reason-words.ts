@@ -13,7 +13,7 @@ const WORDS: Readonly<Record<ConflictShape["reason"], string>> = {
   collision: "this disk takes the name for another path's",
 };
 
-/** The reasons that mean something else where a folder and its origin differ. */
+/** The words for reasons that have another meaning in a conflict between a folder and its origin. */
 const SYNC_WORDS: Readonly<Partial<Record<ConflictShape["reason"], string>>> = {
   deleted: "deleted here, edited at the origin",
   edited: "edited here, deleted at the origin",

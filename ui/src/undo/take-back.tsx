@@ -21,7 +21,7 @@ interface TakeBackProps {
   readonly onDone?: () => void;
 }
 
-/** The button that takes work back, or does it again. It first shows exactly what would happen. */
+/** Shows the button that takes work back, or does it again. The button first opens a preview of what would happen. */
 export function TakeBack({ workspace, work, item, onDone }: TakeBackProps) {
   return (
     <PlanButton
@@ -37,20 +37,24 @@ export function TakeBack({ workspace, work, item, onDone }: TakeBackProps) {
 
 interface PlanButtonProps {
   readonly workspace: string;
-  /** Absent: there is no button. */
+  /** If absent, no button is shown. */
   readonly plan: Plan | undefined;
-  /** What the plan is about, in the words of the list. */
+  /** The work that the plan is about, in the words of the list. */
   readonly subject?: string | undefined;
   readonly isDisabled?: boolean;
-  /** True if the key `u` opens it. */
+  /** True if the key `u` opens the dialog. */
   readonly hasKey?: boolean;
   /** Called once the plan was carried out. */
   readonly onDone?: (() => void) | undefined;
 }
 
-/** A button for a way back. It opens a look at what would happen, and nothing happens before that. */
+/**
+ * Shows a button for a plan. The button opens a dialog with a preview of what would happen. Nothing is changed until a
+ * person confirms it there.
+ */
 export function PlanButton({ workspace, plan, subject, isDisabled = false, hasKey = false, onDone }: PlanButtonProps) {
-  // The dialog keeps its plan: once the work is taken back, the button's own plan is to do it again.
+  // The dialog keeps the plan with which it was opened. Once the work is taken back, the plan of the button changes: it
+  // would then do the work again.
   const [opened, setOpened] = useState<Plan>();
   const mayChange = useMayChange();
   const open = (): void => setOpened(plan);
@@ -80,7 +84,7 @@ export function PlanButton({ workspace, plan, subject, isDisabled = false, hasKe
 
 const NO_KEYS = {};
 
-/** A look at what would happen, then the act, then the way back. */
+/** Shows a preview of the plan, then its result, with a button that undoes it. */
 function UndoSteps({
   workspace,
   plan,
@@ -90,7 +94,7 @@ function UndoSteps({
   const queries = useQueryClient();
   const renew = (): Promise<void> => renewWorkspace(queries, workspace);
   const act = useMutation({ mutationFn: () => plan.run(on, false), onSuccess: () => onDone?.(), onSettled: renew });
-  // What would happen is found anew each time the dialog is opened, and when somebody changes something meanwhile.
+  // The preview is made anew each time the dialog is opened, and when somebody changes something meanwhile.
   const opening = useId();
   const trial = useQuery({
     queryKey: ["workspace", workspace, "trial", plan.title, opening],
@@ -131,12 +135,12 @@ interface AfterActProps {
   readonly back: UseMutationResult<UndoShape, Error, string>;
 }
 
-/** Gives an element the focus when it appears, because the button that was pressed is gone. */
+/** Moves the focus to an element when it appears, because the pressed button has disappeared. */
 function focus(element: HTMLElement | null): void {
   element?.focus();
 }
 
-/** What was done, and the way back. */
+/** Shows the result of the plan, and a button that undoes it. */
 function AfterAct({ result, back }: AfterActProps) {
   return (
     <>

@@ -8,14 +8,17 @@ import { bothOf, type MergePart, mergeParts } from "./merge-parts.ts";
 import { alignPanes, setSpaces, spaces } from "./pane-spaces.ts";
 import { partsShown, rangesOf, setParts, type ShownPart, type Word } from "./pane-parts.ts";
 
-/** What the result has at a part. `undecided`: still the current lines, and nobody has said so. */
+/**
+ * The content of the result at a part. `undecided`: the result still has the current lines, and the person has not
+ * chosen them.
+ */
 export type Choice = "undecided" | "current" | "other" | "both" | "edited";
 
-/** What somebody can put into the result at a part. */
+/** The content that a person can put into the result at a part. */
 export type Taken = "current" | "other" | "both";
 
 export interface PanesState {
-  /** The part that is pointed at. */
+  /** The number of the selected part, from 0. */
   readonly at: number;
   readonly choices: readonly Choice[];
   /** True once anything was decided or edited. */
@@ -26,19 +29,22 @@ export interface PanesOptions {
   readonly host: HTMLElement;
   readonly root: ShadowRoot;
   readonly path: string;
-  /** Absent: the current text. */
+  /** The text from which both sides come. If absent, the current text is used instead. */
   readonly base: string | undefined;
   readonly current: string;
   readonly other: string;
   /** The name of the other side, such as `the undo's`. */
   readonly otherName: string;
   readonly mayEdit: boolean;
-  /** True if parts that only the other side has changed are in the result from the beginning. */
+  /** True if the result contains, from the beginning, the parts that only the other side has changed. */
   readonly mergesOther: boolean;
   readonly onState: (state: PanesState) => void;
 }
 
-/** The current state, the result and the other side of a conflict, beside each other, with equal lines at equal heights. */
+/**
+ * Shows the current state, the result and the other side of a conflict beside each other, with equal lines at equal
+ * heights.
+ */
 export class ThreePanes {
   readonly #current: EditorView;
   readonly #result: EditorView;
@@ -107,7 +113,7 @@ export class ThreePanes {
     }
   }
 
-  /** Puts one side, or both, into the result at the part that is pointed at. */
+  /** Puts one side or both sides of the selected part into the result. */
   take(choice: Taken): void {
     const part = this.#parts[this.#at];
     const ranges = rangesOf(this.#result.state);
@@ -128,14 +134,14 @@ export class ThreePanes {
     this.#changed();
   }
 
-  /** Gives the result the focus, at the part that is pointed at. */
+  /** Moves the focus into the result, to the selected part. */
   edit(): void {
     const from = rangesOf(this.#result.state)[this.#at]?.from ?? 0;
     this.#result.focus();
     this.#result.dispatch({ selection: { anchor: from }, effects: EditorView.scrollIntoView(from, { y: "center" }) });
   }
 
-  /** The result, with its ends of lines. */
+  /** Returns the text of the result, with its line ends. */
   text(): string {
     return this.#result.state.sliceDoc();
   }
@@ -186,7 +192,7 @@ export class ThreePanes {
     return text === bothOf(part) ? "both" : "edited";
   }
 
-  /** Draws what has changed, and tells it. */
+  /** Draws the parts anew, and reports the state through `onState`. */
   #changed(): void {
     const { state } = this.#result;
     const ranges = rangesOf(state);
@@ -204,7 +210,7 @@ export class ThreePanes {
     this.#options.onState({ at: this.#at, choices, isTouched });
   }
 
-  /** Brings equal lines to equal heights, once the editors are drawn. */
+  /** Brings equal lines to equal heights, as soon as the editors have been drawn. */
   #align(): void {
     cancelAnimationFrame(this.#frame);
     this.#frame = requestAnimationFrame(() => {
@@ -216,7 +222,7 @@ export class ThreePanes {
   }
 }
 
-/** Returns the text with which the result begins, and the place of each part in it. */
+/** Returns the text with which the result begins, and the range of each part in this text. */
 function beginning(
   current: string,
   parts: readonly MergePart[],
@@ -234,10 +240,10 @@ function beginning(
   return { text: text + current.slice(at), ranges };
 }
 
-/** If more than this share of a part differs, its words are not marked, because nearly all would be. */
+/** The share of a part above which differing words are not marked, because nearly all words would be marked. */
 const MOST_DIFFERENT = 0.6;
 
-/** The longest part whose changed words are marked, in characters. */
+/** The maximum length, in characters, of both sides of a part whose differing words are marked. */
 const MOST_MARKED = 20_000;
 
 function wordsOf(a: string, b: string): readonly [readonly Word[], readonly Word[]] {
