@@ -3,10 +3,13 @@ import { type ChronicleClient, createClient, type RetryRule } from "../../../src
 import type { MeShape } from "../../../src/api/routes/reply-shapes.ts";
 import type { WorkspaceApi } from "../../../src/api/workspace-api.ts";
 
-/** One more try, soon: whoever looks at the page does not wait long for a server that is away. */
+/**
+ * The rule for repeating a request: one more attempt, after a short wait. A person who looks at the page should not
+ * wait long for a server that does not answer.
+ */
 const RETRY_ONCE: RetryRule = { tries: 2, firstWait: 100, longestWait: 1_000 };
 
-/** Makes the client of the server that has sent this page. */
+/** Makes a client for the server that sent this page. */
 export function pageClient(token: string): ChronicleClient {
   const given = { url: location.origin, token, commandHints: true, retry: RETRY_ONCE };
   return createClient({ ...given, fetch: untilRefused((input, init) => fetch(input, init)) });
@@ -15,8 +18,9 @@ export function pageClient(token: string): ChronicleClient {
 const REFUSED = 401;
 
 /**
- * Sends nothing more once the server has refused the token, and answers with that refusal. An open tab would else ask on
- * and on, and a server lets nobody in from an address that sends many bad tokens.
+ * Returns a `fetch` that sends no further request once the server has refused the token, and returns the server's
+ * refusal for every later call. Otherwise, an open tab would send the bad token again and again. A server admits nobody
+ * from an address that sends many bad tokens.
  */
 export function untilRefused(send: typeof fetch): typeof fetch {
   let refusal: Response | undefined;
@@ -28,7 +32,7 @@ export function untilRefused(send: typeof fetch): typeof fetch {
   };
 }
 
-/** The signed-in caller, for all views. */
+/** The client for the server and the data of the signed-in caller, for all views. */
 export interface Api {
   readonly client: ChronicleClient;
   readonly me: MeShape;
@@ -47,7 +51,7 @@ export function useWorkspaceApi(id: string): WorkspaceApi {
   return useApi().client.workspace(id);
 }
 
-/** True if the caller may change files. The server refuses a reader all the same. */
+/** True if the caller is allowed to change files. The server checks this as well. */
 export function useMayChange(): boolean {
   return useApi().me.role !== "reader";
 }

@@ -6,14 +6,14 @@ import type { HeadChangeShape } from "../../../src/api/shapes.ts";
 import { type Ticks, ticksKey } from "../timeline/tick-store.ts";
 import { useApi, useWorkspaceApi } from "./api.ts";
 
-/** The time between two questions whether the server is there, in milliseconds. */
+/** The time, in milliseconds, between two checks whether the server answers. */
 const ASK_MS = 4_000;
-/** The same while the server does not answer. */
+/** The time, in milliseconds, between two checks while the server does not answer. */
 const ASK_LOST_MS = 1_000;
 
 /**
- * Whether the server still answers this tab. `lost`: it does not answer at present. `ended`: it answers, but no longer
- * accepts the token.
+ * The state of the connection between this tab and the server. `lost`: the server does not answer at present. `ended`:
+ * the server answers, but no longer accepts the token.
  */
 export type Link = "live" | "lost" | "ended";
 
@@ -30,7 +30,7 @@ export function useLink(): Link {
       return now;
     },
     refetchInterval: ({ state: { data: link } }) => (link === "ended" ? false : link === "lost" ? ASK_LOST_MS : ASK_MS),
-    // A forgotten tab does not keep the server's process.
+    // A hidden tab must not keep the server's process running.
     refetchIntervalInBackground: false,
     retry: false,
   });
@@ -39,12 +39,12 @@ export function useLink(): Link {
 
 function linkOf(error: unknown): Link {
   if (!(error instanceof ChronicleError)) return "lost";
-  // Whoever asks too often, or is in the way of others, still has a server.
+  // A caller that sends too many requests is refused, but the server does answer.
   if (error.code === "RATE_LIMITED") return "live";
   return error.code === "UNAUTHENTICATED" || error.code === "FORBIDDEN" ? "ended" : "lost";
 }
 
-/** Whether this tab is in front. */
+/** Returns true while this tab is visible. */
 function useIsVisible(): boolean {
   return useSyncExternalStore(
     (listener) => {
@@ -73,8 +73,8 @@ export function liveHeadKey(id: string) {
 }
 
 /**
- * Keeps what is shown of a workspace up to date, as its history grows. A hidden tab follows nothing, because a
- * browser opens only six connections to a server, and each tab that follows keeps one of them.
+ * Keeps the shown data of a workspace up to date while the history grows. A hidden tab does not follow the history. A
+ * browser opens only six connections to a server, and each tab that follows a history occupies one of them.
  */
 export function useLiveWorkspace(id: string): void {
   const isVisible = useIsVisible();
@@ -93,10 +93,10 @@ export function useLiveWorkspace(id: string): void {
     async function follow(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         try {
-          // The first change says that anything may have changed while the tab was hidden, or the server away.
+          // The first change says that anything can have changed while the tab was hidden or the server did not answer.
           for await (const change of on.followHead({ signal })) renewing.note(change);
         } catch {
-          // `useLink` says that the server does not answer.
+          // The error needs no message here, because `useLink` reports that the server does not answer.
         }
         await new Promise((resolve) => setTimeout(resolve, ASK_MS / 2));
       }
@@ -106,7 +106,10 @@ export function useLiveWorkspace(id: string): void {
   }, [id, queries, isVisible]);
 }
 
-/** The records that add lines to the timeline, or go on with the newest ones, and change no older line. */
+/**
+ * The kinds of records that only add lines to the timeline or continue the newest lines. Such a record changes no older
+ * line.
+ */
 const ADDING: ReadonlySet<string> = new Set([
   ...(["file", "action", "session", "turn", "outside", "git", "user", "refused", "intent:write"] as const),
 ]);
@@ -115,8 +118,9 @@ const ANY = "any";
 const OF_WORK = ["action", "session", "turn", "intent", "transaction", "conflict", "prune", "erase"];
 
 /**
- * By the names of queries: the records that make an answer old. Queries that are not here are made old by any record.
- * Those without records cost the server much, or change by no event. They are read again when somebody asks for them.
+ * Maps the name of a query to the kinds of records that make its answer outdated. If a query is not in this map, any
+ * record makes its answer outdated. A query with an empty list takes the server much work, or does not depend on
+ * events. Such a query is read again only when a person asks for it.
  */
 const MADE_OLD_BY: Readonly<Record<string, readonly string[] | undefined>> = {
   ...{ recent: [ANY], ticks: [ANY], files: ["file"], history: ["file"], sessions: ["session"] },
@@ -154,7 +158,10 @@ export async function renewBy(queries: QueryClient, id: string, changes: readonl
   await renew(queries, isMeant, seq);
 }
 
-/** Adds the ticks that came with the changes to those that were read. Returns false if they must be read. */
+/**
+ * Adds the ticks that came with the changes to the ticks that were read before. Returns false if the ticks must be read
+ * with a request.
+ */
 function takeTicks(queries: QueryClient, id: string, changes: readonly HeadChangeShape[]): boolean {
   const key = ticksKey(id);
   const store = queries.getQueryData<Ticks>(key)?.store;
@@ -171,19 +178,22 @@ function takeTicks(queries: QueryClient, id: string, changes: readonly HeadChang
   return true;
 }
 
-/** What differs from now is made old by any change. */
+/** True for a comparison with the present state, which any change makes outdated. */
 function isUpToNow(what: unknown, detail: unknown): boolean {
   const { to } = typeof detail === "object" && detail !== null ? (detail as { readonly to?: unknown }) : {};
   return what === "changes" && to === "now";
 }
 
-/** The files of a recorded moment never change. */
+/** True for the files of a recorded moment, which never change. */
 function isOfOneMoment(what: unknown, detail: unknown): boolean {
   const { at } = typeof detail === "object" && detail !== null ? (detail as { readonly at?: unknown }) : {};
   return what === "files" && typeof at === "string" && at.startsWith("seq:");
 }
 
-/** Marks what is shown of a workspace as old, so that it is read again: after the page itself has changed something. */
+/**
+ * Marks the shown data of a workspace as outdated, so that the data is read again. Called after the page itself has
+ * changed something.
+ */
 export async function renewWorkspace(queries: QueryClient, id: string): Promise<void> {
   // The server has not said yet which events the change has, so an answer that others got is not enough.
   queries.removeQueries({ queryKey: liveHeadKey(id), exact: true });
@@ -215,7 +225,10 @@ function hasEvent({ queryKey: [, , what], state: { data } }: Query, seq: number)
   return store.head >= seq && !store.isOutdated;
 }
 
-/** Calls `run` with the changes that were noted, one run at a time. The server sees to it that they are not too many. */
+/**
+ * Returns a function that notes a change, and a function that stops the calls. `run` is called with the noted changes,
+ * one call at a time. The server ensures that there are not too many changes.
+ */
 function oneAtATime(run: (changes: readonly HeadChangeShape[]) => Promise<void>) {
   let noted: HeadChangeShape[] = [];
   let isRunning = false;

@@ -1,9 +1,12 @@
 import type { RecentItem, RecentShape } from "../../../src/api/recent-api.ts";
 
-/** Puts the lines whose last event is after event `after` before the known lines that end before it. */
+/**
+ * Returns the newer lines, whose last event is after event `after`, followed by the known lines that end at or before
+ * this event.
+ */
 export function withNewer(known: RecentShape, newer: RecentShape, { after, limit }: Joining): RecentShape {
   const before = new Map(known.items.map((one) => [keyOf(one), one]));
-  // A line that says the same stays the same object, so that its row is not drawn again.
+  // For an unchanged line, the known object is kept, so that its row is not drawn again.
   const said = newer.items.map((one) => sameOr(before.get(keyOf(one)), one));
   const keys = new Set(newer.items.map(keyOf));
   // The line of the next undo may be one that a filter leaves out.
@@ -29,7 +32,7 @@ export function keyOf({ kind, id, session = "", from_seq: from }: RecentItem): s
   return `${kind} ${id} ${kind === "sync" ? from : session}`;
 }
 
-/** A line that the next undo took back, until newer work was done. */
+/** Returns the line without its mark as the next to undo, because newer work is now the next to undo. */
 function notNext(item: RecentItem): RecentItem {
   if (item.is_next !== true) return item;
   const { is_next: _, ...rest } = item;

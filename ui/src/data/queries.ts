@@ -11,25 +11,28 @@ import { type LiveHead, liveHeadKey } from "./live.ts";
 import { withNewer } from "./newer-lines.ts";
 import type { WorkRef } from "./work-ref.ts";
 
-// The keys of all queries begin with "store" or with "workspace" and an id, so that `live.ts` can mark what an event of
-// a workspace has made old.
+// The keys of most queries begin with "store", or with "workspace" and an id. With the id, `live.ts` finds the queries
+// whose answers an event of a workspace makes outdated.
 
 export function useWorkspaces(): UseQueryResult<shapes.WorkspaceShape[]> {
   const { client } = useApi();
   return useQuery({
     queryKey: ["store", "workspaces"],
     queryFn: () => client.store.workspaces(),
-    // Whoever has just begun waits for the first one.
+    // While there is no workspace, a new user is probably waiting for the first one.
     refetchInterval: ({ state: { data } }) => (data?.length === 0 ? 2_000 : 10_000),
   });
 }
 
-/** The workspace of an address, from the list of all workspaces. */
+/** Returns the workspace with this id or name, from the list of all workspaces. */
 export function useWorkspaceShape(id: string): shapes.WorkspaceShape | undefined {
   return useWorkspaces().data?.find((one) => one.id === id || one.name === id);
 }
 
-/** The folders of a workspace after its first one: how the path of each begins, and where it is. */
+/**
+ * Returns the folders of a workspace, except the first. `mark` is the prefix of the paths in the folder. `path` is the
+ * path of the folder on disk.
+ */
 export function useFurtherRoots(id: string): readonly { readonly mark: string; readonly path: string }[] {
   const on = useWorkspaceApi(id);
   const hasSeveral = (useWorkspaceShape(id)?.roots.length ?? 0) > 1;
@@ -42,7 +45,7 @@ export function useFurtherRoots(id: string): readonly { readonly mark: string; r
   return (data ?? []).flatMap((root) => (root.id === null ? [] : { mark: `@${root.id}:`, path: root.path }));
 }
 
-/** How often it is looked who is at work in the workspaces of the home view, in milliseconds. */
+/** The time, in milliseconds, after which the home view reads again who is at work in a workspace. */
 const AT_WORK_MS = 4_000;
 
 export function recordingQuery(on: WorkspaceApi) {
@@ -77,7 +80,7 @@ export function replicasQuery(on: WorkspaceApi) {
   });
 }
 
-/** The number of lines from which the home view tells what was done lately. */
+/** The number of the newest lines from which the home view shows the latest work. */
 export const LATELY = 60;
 
 export function recentQuery(on: RecentSource, limit: number, options: RecentOptions) {
@@ -85,9 +88,10 @@ export function recentQuery(on: RecentSource, limit: number, options: RecentOpti
     queryKey: ["workspace", on.id, "recent", limit, options],
     queryFn: ({ client, queryKey }) => {
       const head = client.getQueryData<LiveHead>(liveHeadKey(on.id));
-      // Lines that say the same are the same objects (`withNewer`). Their places change, so that comparing by place is vain.
       return recentNow(on, { limit, options, head, known: client.getQueryData<RecentShape>(queryKey) });
     },
+    // `withNewer` already keeps the objects of unchanged lines. React Query would compare lines by position, but new
+    // lines change the positions.
     structuralSharing: false,
   });
 }
@@ -101,7 +105,10 @@ interface RecentAsked {
   readonly known: RecentShape | undefined;
 }
 
-/** Several pages ask for what is new after the same event, and get the same answer, although they have read different ones. */
+/**
+ * The event after which new lines are read is rounded down to a multiple of this number. Pages that have read up to
+ * different events then send the same request, and get the same answer.
+ */
 const SAME_AFTER = 64;
 
 /** Reads the newest lines. If the history has only grown since they were read, reads only what is new. */
@@ -128,7 +135,7 @@ export function useRecent(id: string, limit: number, options: RecentOptions = {}
   return useQuery({ ...recentQuery(on, limit, options), placeholderData: keepPreviousData });
 }
 
-/** The changes of some work, oldest first for each path. */
+/** Returns the changes of some work. For each path, the oldest change comes first. */
 export function useChanges(id: string, work: WorkRef): UseQueryResult<ChangesShape> {
   const on = useWorkspaceApi(id);
   return useQuery({
@@ -145,7 +152,7 @@ async function changesOf(on: WorkspaceApi, work: WorkRef): Promise<ChangesShape>
   return { selection: `${from} to ${to}`, actions: [], undone: "no", changes, ambiguous: [] };
 }
 
-/** Contents never change, because they are named by their hash. */
+/** Returns the text of a content. The text is read only once, because a hash always names the same content. */
 export function useText(id: string, hash: string, size: number): UseQueryResult<FileText> {
   const on = useWorkspaceApi(id);
   return useQuery({
@@ -157,7 +164,7 @@ export function useText(id: string, hash: string, size: number): UseQueryResult<
   });
 }
 
-/** The largest content that is compared or shown without being asked for, in bytes. */
+/** The maximum length, in bytes, of a content that is compared or shown before a person asks for it. */
 export const LARGEST_TEXT = 2 * 1024 * 1024;
 
 export interface FileText {
@@ -198,10 +205,10 @@ export function useFiles(id: string, options: ListFilesOptions) {
   });
 }
 
-/** The number of conflicts that are read at once. */
+/** The number of conflicts that one request reads. */
 const CONFLICTS = 200;
 
-/** The first open conflicts of a workspace. `fetchNextPage` reads more of them. */
+/** Returns the first open conflicts of a workspace. `fetchNextPage` reads more of them. */
 export function useConflicts(id: string) {
   const on = useWorkspaceApi(id);
   return useInfiniteQuery({
@@ -217,7 +224,10 @@ export function useSessions(id: string): UseQueryResult<shapes.SessionShape[]> {
   return useQuery({ queryKey: ["workspace", id, "sessions"], queryFn: () => on.sessions() });
 }
 
-/** The syncs of the store; nothing for whoever came with a token, because only the owner may steer them. */
+/**
+ * Returns the syncs of the store. The list is empty if the server refuses it to the caller, because only the owner of
+ * the store is allowed to control syncs.
+ */
 export function useSyncs(): UseQueryResult<readonly SyncShape[]> {
   const { client } = useApi();
   return useQuery({
@@ -235,7 +245,7 @@ export function useSyncs(): UseQueryResult<readonly SyncShape[]> {
   });
 }
 
-/** Reads who the caller is. Used once, before any view is shown. */
+/** Returns the query that reads who the caller is. It is used once, before any view is shown. */
 export function meQuery(client: ChronicleClient) {
   return queryOptions({
     queryKey: ["me"],

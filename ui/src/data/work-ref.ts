@@ -3,8 +3,8 @@ import type { RecentItem } from "../../../src/api/recent-api.ts";
 import type { UndoOptions } from "../../../src/api/workspace-api.ts";
 
 /**
- * A piece of work that the page shows: a turn, a session, an action, or everything between two moments. The address has
- * it as text, so that a copied address shows the same.
+ * A piece of work that the page shows: a turn, a session, an action, or everything between two moments. The address of
+ * the page contains the work as text, so that a copied address shows the same work.
  */
 export type WorkRef =
   | { readonly select: Selection; readonly from?: undefined; readonly to?: undefined }
@@ -45,7 +45,9 @@ function parseTurn(value: string): WorkRef | undefined {
   }
 }
 
-/** A turn's id is unique in its session only. */
+/**
+ * Returns the selection of a turn. It also names the session, because the id of a turn is unique only in its session.
+ */
 function selectedTurn(turn: string, session: string): Selection {
   return session === "" ? { turn } : { turn, session };
 }
@@ -63,7 +65,10 @@ export function workOf(item: RecentItem): WorkRef {
 /** The kinds of lines that are one operation, which `undo` can take back by its id. */
 const OPERATIONS: readonly RecentItem["kind"][] = ["write", "restore", "undo", "redo", "resolve", "transaction"];
 
-/** Returns the undo of a piece of work; `undefined` if only a restore can take it back, such as a person's edits. */
+/**
+ * Returns the options of the undo that takes back a piece of work. Returns `undefined` if only a restore can take the
+ * work back, as for a person's edits.
+ */
 export function undoOf(work: WorkRef): UndoOptions | undefined {
   if (work.select !== undefined) return work.select;
   return work.operation === undefined ? undefined : { operation: work.operation };

@@ -18,11 +18,11 @@ interface Worker {
   readonly who: RecentItem["who"];
   readonly text: string;
   readonly since: string | null;
-  /** The line of the work, if it has one already. */
+  /** The timeline's line for the work, if there already is a line. */
   readonly item?: RecentItem | undefined;
 }
 
-/** Who works in any of the workspaces at this moment: commands that run, and agents with an open session or turn. */
+/** Shows who works in the workspaces at this moment: commands that run, and agents with an open session or turn. */
 export function AtWork({ shapes }: { readonly shapes: readonly WorkspaceShape[] }) {
   const { client } = useApi();
   const open = shapes.filter(({ problem }) => problem === undefined);

@@ -5,13 +5,13 @@ import type { SyncShape } from "../../../src/api/sync-api.ts";
 import type { LastCheck } from "../integrity/last-check.ts";
 import { counted } from "../parts/words.ts";
 
-/** Where a matter is settled. */
+/** The view of the page in which a person settles a matter. */
 export type Place = "/integrity" | "/conflicts" | "/sync" | "/space" | "";
 
-/** Something that needs a person, and what to do about it. */
+/** Something that needs a person's attention, and what to do about it. */
 export interface Matter {
   readonly key: string;
-  /** True for a fault. Other matters are good to know. */
+  /** True for a fault. Any other matter is only a note. */
   readonly isFault: boolean;
   readonly text: string;
   readonly hint?: string | undefined;
@@ -22,7 +22,7 @@ export interface Matter {
   readonly at?: readonly [view: Place, words: string];
 }
 
-/** What is known of a workspace. What is absent is not known yet, or not shown to this caller. */
+/** The facts about a workspace. If a fact is absent, it is not known yet, or is not shown to this caller. */
 export interface Known {
   readonly shape: WorkspaceShape;
   readonly recording?: RecordingShape | undefined;
@@ -31,12 +31,15 @@ export interface Known {
   readonly check?: LastCheck | undefined;
 }
 
-/** Edits between commands matter where somebody has worked within this time, in milliseconds. */
+/**
+ * The time, in milliseconds. A workspace whose edits between commands are not recorded is a matter only if somebody has
+ * worked in it within this time.
+ */
 const LATELY_MS = 24 * 3_600_000;
 
 type Own = (key: string, matter: Omit<Matter, "key" | "workspace">) => Matter;
 
-/** Returns what needs a person in one workspace: faults first. */
+/** Returns the matters of one workspace, faults first. */
 export function mattersOf(known: Known, now: number): Matter[] {
   const { id } = known.shape;
   const own: Own = (key, matter) => ({ key: `${id} ${key}`, workspace: id, ...matter });
@@ -60,7 +63,7 @@ function faultsOf({ shape: { id, present, problem }, recording, check }: Known, 
   return faults;
 }
 
-/** Returns conflicts that wait for a decision, and replicas that are behind. */
+/** Returns the matters of conflicts that wait for a decision, and of replicas that are behind. */
 function unsettledIn({ conflicts = 0, replicas = [] }: Known, own: Own): Matter[] {
   const matters: Matter[] = [];
   if (conflicts > 0) {
@@ -76,7 +79,9 @@ function unsettledIn({ conflicts = 0, replicas = [] }: Known, own: Own): Matter[
   return matters;
 }
 
-/** Says where edits between commands are not recorded, although somebody has worked there lately. */
+/**
+ * Returns a matter if edits between commands are not recorded, although somebody has worked in the workspace lately.
+ */
 function unwatchedIn({ shape, recording }: Known, own: Own, now: number): Matter[] {
   const { path, present, problem, archived, last_event: last, created } = shape;
   const isUsed = Date.parse(last ?? created) > now - LATELY_MS;
@@ -88,7 +93,7 @@ function unwatchedIn({ shape, recording }: Known, own: Own, now: number): Matter
   return [own("watch", { isFault: false, text, command: `chronicle watch --install ${quoted(path)}` })];
 }
 
-/** Returns what needs a person in the syncs of the store. */
+/** Returns the matters of the syncs of the store. */
 export function syncMatters(syncs: readonly SyncShape[]): Matter[] {
   return syncs.flatMap((sync): Matter[] => {
     const { id, state, trouble, reason, degraded, conflicts, lag, pending, hint } = sync;
@@ -111,7 +116,7 @@ export function syncMatters(syncs: readonly SyncShape[]): Matter[] {
   });
 }
 
-/** Returns what the checks of the store and the machine say: faults, and what has a next step. */
+/** Returns the matters from the checks of the store and the machine: all faults, and other results with a next step. */
 export function doctorMatters(checks: readonly DoctorCheck[]): Matter[] {
   return checks
     .filter(({ ok, hint }) => !ok || hint !== undefined)

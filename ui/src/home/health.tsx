@@ -12,10 +12,10 @@ import { counted, visible } from "../parts/words.ts";
 import { doctorMatters, type Known, type Matter, mattersOf, ranked, syncMatters } from "./attention.ts";
 import { nameOf } from "./workspace-name.ts";
 
-/** The number of matters that are shown without being asked for. */
+/** The number of matters that are shown at once. A person must unfold the others. */
 const MOST = 6;
 
-/** What needs a person, and what to do about it; or that all is well. */
+/** Shows the matters that need a person's attention, or that all is well. */
 export function Health({ shapes }: { readonly shapes: readonly WorkspaceShape[] }) {
   const { client } = useApi();
   const { data: doctor } = useQuery({
@@ -59,7 +59,10 @@ export function Health({ shapes }: { readonly shapes: readonly WorkspaceShape[] 
   );
 }
 
-/** Reads what the cards do not: conflicts and replicas of the workspaces that were used last. */
+/**
+ * Returns the facts about the given workspaces. Reads conflicts and replicas, which the cards of the home view do not
+ * read.
+ */
 function useKnown(shapes: readonly WorkspaceShape[]): readonly Known[] {
   const { client } = useApi();
   const open = shapes.filter(({ problem }) => problem === undefined);

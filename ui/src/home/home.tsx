@@ -21,10 +21,10 @@ import { RecordingSign } from "./recording-sign.tsx";
 import { Spark } from "./spark.tsx";
 import "./home.css";
 
-/** The number of workspaces whose activity is read; the others are listed by name and time. */
+/** The number of workspaces whose activity is read. The others are listed only with their name and time. */
 const DETAILED = 24;
 
-/** All workspaces of the store, the last used first. */
+/** Shows all workspaces of the store. The workspace that was used last comes first. */
 export function Home() {
   const { data, error, refetch } = useWorkspaces();
   if (data === undefined && error !== null) return <Problem error={error} onAgain={() => void refetch()} />;
@@ -85,7 +85,7 @@ function WorkspaceCard({ shape }: { readonly shape: WorkspaceShape }) {
   );
 }
 
-/** When the history was last checked in this browser, and with what result. */
+/** Shows when the history was last checked in this browser, and with which result. */
 function CheckSign({ workspace }: { readonly workspace: string }) {
   const check = lastCheck(workspace);
   const Icon = check !== undefined && check.problems > 0 ? ShieldAlert : ShieldCheck;
@@ -108,7 +108,7 @@ function CheckSign({ workspace }: { readonly workspace: string }) {
   );
 }
 
-/** The last work of a workspace, and how much was done lately. */
+/** Shows the last work of a workspace, and how much was done lately. */
 function Activity({ id }: { readonly id: string }) {
   const on = useWorkspaceApi(id);
   const now = useNow();
@@ -120,7 +120,7 @@ function Activity({ id }: { readonly id: string }) {
   const changed = items
     .filter(({ timestamp }) => Date.parse(timestamp) >= today)
     .reduce((sum, one) => sum + one.changed, 0);
-  // Only the newest lines are read. If all of them are of today, there may be more.
+  // Only the newest lines are read. If all of them are from today, there are possibly more lines from today.
   const isCut = items.length >= LATELY && Date.parse(items.at(-1)?.timestamp ?? "") >= today;
   return (
     <div className="activity">

@@ -12,7 +12,7 @@ const WORDS: Readonly<Record<RecordingShape["state"], string>> = {
 const HOW =
   "Other changes are recorded with the next command or tool call. To record each as it happens: chronicle watch --install";
 
-/** Whether changes are recorded now, and by whom. */
+/** Shows whether changes are recorded now, and by whom. */
 export function RecordingSign({ workspace }: { readonly workspace: string }) {
   const { data } = useRecording(workspace);
   if (data === undefined) return null;

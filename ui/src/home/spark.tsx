@@ -3,7 +3,7 @@ import { useNow } from "../parts/time.tsx";
 const BARS = 28;
 const DAY_MS = 86_400_000;
 
-/** On which of the last 28 days the given work was done, as bars. */
+/** Shows, as one bar for each of the last 28 days, how much of the given work was done on that day. */
 export function Spark({ times }: { readonly times: readonly number[] }) {
   const end = new Date(useNow()).setHours(24, 0, 0, 0);
   const counts = Array.from({ length: BARS }, () => 0);
@@ -23,7 +23,7 @@ export function Spark({ times }: { readonly times: readonly number[] }) {
       {counts.map((count, i) => {
         const height = count === 0 ? 1 : 3 + (count / most) * 17;
         const place = { x: i * 4, y: 20 - height, width: 3, height };
-        // The bars have no other identity than their place.
+        // A bar has no other identity than its position.
         // oxlint-disable-next-line react/no-array-index-key
         return <rect key={i} {...place} className={count === 0 ? "none" : ""} />;
       })}

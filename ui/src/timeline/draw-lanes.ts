@@ -14,7 +14,7 @@ export interface Picture {
   readonly ticks: TickStore | undefined;
   readonly undone: Undone;
   readonly span: Span;
-  /** The selected work, and the work under the pointer. */
+  /** The places of the selected work and of the work under the pointer. */
   readonly meant: readonly Spot[];
   readonly playhead: number | undefined;
 }
@@ -27,7 +27,7 @@ export interface Spot {
 
 export interface Paper {
   readonly context: CanvasRenderingContext2D;
-  /** In CSS pixels. */
+  /** The width and the height are in CSS pixels. */
   readonly width: number;
   readonly height: number;
   /** Returns the value of a custom property of the page's styles, such as `--line`. */
@@ -80,7 +80,7 @@ function drawLane(paper: Paper, picture: Picture, { lane, y }: { readonly lane: 
   if (ticks !== undefined && lane.ticks !== undefined) {
     context.globalAlpha = 0.2;
     drawTurns(strip, ticks, lane.ticks);
-    // What the filters have left stands out before all other work.
+    // If filters are set, the work that fits them must stand out, so the ticks of all work are drawn faintly.
     context.globalAlpha = lane.marks.length > 0 ? 0.25 : 1;
     drawTicks(strip, ticks, lane.ticks, picture.undone);
   }
@@ -96,7 +96,7 @@ function drawLane(paper: Paper, picture: Picture, { lane, y }: { readonly lane: 
   context.fill();
 }
 
-/** Draws the sessions. Those that are nearer to each other than a pixel are one bar. */
+/** Draws the sessions as bars. Sessions with less than a pixel between them become one bar. */
 function drawBars({ context, span, left, right, middle }: Strip, { bars }: Lane): void {
   const width = right - left;
   let [start, end] = [Number.NaN, Number.NEGATIVE_INFINITY];
@@ -122,7 +122,7 @@ interface MarkPlace {
   readonly hue: string;
 }
 
-/** Draws the lines of the list. Marks that would lie on each other within a pixel are drawn once. */
+/** Draws a mark for each line of the list. Of marks that are less than a pixel apart, only the first is drawn. */
 function drawMarks(paper: Paper, { span }: Picture, { lane, middle, hue }: MarkPlace): void {
   let last = Number.NEGATIVE_INFINITY;
   for (const mark of lane.marks) {

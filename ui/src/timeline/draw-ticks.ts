@@ -4,9 +4,11 @@ import { positionOf, type Span, timeAt } from "./time-scale.ts";
 
 /** The width of the columns into which ticks are gathered, in CSS pixels. */
 const COLUMN_PX = 2;
-/** Ticks that are at least so far from their neighbours are drawn each in their own form. */
+/**
+ * The minimum distance of a tick from its neighbours, in CSS pixels, at which the tick is drawn in a form of its own.
+ */
 const ALONE_PX = 7;
-/** A turn gets a bar of its own from this width on. */
+/** The minimum width, in CSS pixels, at which a turn is drawn as a bar of its own. */
 const TURN_PX = 4;
 
 /** The colour of each kind of work, as a custom property of the page's styles. */
@@ -25,13 +27,16 @@ const TICK_COLOURS: Readonly<Record<TickKindName, string>> = {
   conflict: "--warn",
 };
 
-/** The kinds that are shown if a column has several: the rarer ones first. */
+/**
+ * The kinds of ticks in order of precedence: the rarer kinds come first. A column with several kinds gets the colour of
+ * the first of them.
+ */
 const ORDER: readonly TickKindName[] = [
   ...(["undo", "redo", "restore", "resolve", "conflict", "sync", "write", "run", "edit", "command", "tool"] as const),
   "snapshot",
 ];
 
-/** Where ticks are drawn: a lane's strip of the canvas. */
+/** The strip of the canvas in which the ticks of one lane are drawn. */
 export interface Strip {
   readonly context: CanvasRenderingContext2D;
   readonly colour: (name: string) => string;
@@ -44,16 +49,16 @@ export interface Strip {
 
 /** Work that is drawn hollow, because it was undone. */
 export interface Undone {
-  /** The numbers of turns, and the last events of other work. */
+  /** The numbers of the undone turns in the store. `events`: the seqs of the last events of other undone work. */
   readonly turns: ReadonlySet<number>;
   readonly events: ReadonlySet<number>;
 }
 
-/** One column: what is drawn of all its ticks. */
+/** One column of the drawing, with the combined data of all its ticks. */
 export interface Column {
   x: number;
   count: number;
-  /** The tick that is drawn if it is the only one. */
+  /** The row of the tick that is drawn if the column has only one tick. */
   row: number;
   rank: number;
   isFailed: boolean;
@@ -61,8 +66,8 @@ export interface Column {
 }
 
 /**
- * Gathers the ticks of a lane into columns. Each tick is looked at once, so that the work grows with the ticks on screen,
- * and what is drawn only with the width.
+ * Gathers the ticks of a lane into columns. Each tick on screen is read once. The number of columns, and so of drawn
+ * shapes, is limited by the width.
  */
 export function columnsOf(
   store: TickStore,
@@ -118,7 +123,10 @@ export function drawTicks(strip: Strip, store: TickStore, lane: TickLane, undone
   drawTrouble(strip, columns);
 }
 
-/** Failures have a dot above the lane's line, conflicts a diamond below it. Neighbours share one. */
+/**
+ * Draws a dot above the middle of the lane for failures, and a diamond below it for conflicts. Neighbouring columns
+ * share one sign.
+ */
 function drawTrouble({ context, middle, colour }: Strip, columns: readonly Column[]): void {
   context.fillStyle = colour("--warn");
   let [failed, conflict] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];

@@ -11,7 +11,7 @@ const KINDS: readonly RecentItem["kind"][] = [
   ...(["undo", "redo", "resolve", "snapshot", "sync", "baseline"] as const),
 ];
 
-/** What the list is narrowed to. The address has it. */
+/** Shows the filters of the list. The address of the page contains their values. */
 export function Filters({ items }: { readonly items: readonly RecentItem[] }) {
   const search = useSearch({ from: "/w/$workspace/" });
   const navigate = useNavigate({ from: "/w/$workspace/" });

@@ -18,10 +18,10 @@ interface HitTipProps {
   readonly width: number;
 }
 
-/** The pointer must rest so long on a tick before its name is read, in milliseconds. */
+/** The time, in milliseconds, for which the pointer must rest on a tick before the name of the tick is read. */
 const REST_MS = 80;
 
-/** Says what is under the pointer. */
+/** Shows a description of the work under the pointer. */
 export function HitTip({ workspace, hit: { time, item, tick, others }, items, span, width }: HitTipProps) {
   const x = NAMES_PX + positionOf(span, time, width - NAMES_PX);
   const trouble = tick === undefined || tick.outcome === "done" ? "" : ` · ${OUTCOMES[tick.outcome]}`;
@@ -61,7 +61,10 @@ interface TickNameProps {
   readonly items: readonly RecentItem[];
 }
 
-/** The name of a tick: of work outside of turns, that of its line; of an action, what its event says. */
+/**
+ * Shows the name of a tick. If the list has a line for the work of the tick, the name is the summary of the line. If
+ * not, the name comes from the last event of the tick.
+ */
 function TickName({ workspace, tick, items }: TickNameProps) {
   const on = useWorkspaceApi(workspace);
   const [isStill, setStill] = useState(false);

@@ -4,12 +4,12 @@ import type { Lane, Mark } from "./lane-model.ts";
 import type { TickAt, TickStore } from "./tick-store.ts";
 import { positionOf, type Span, timeAt } from "./time-scale.ts";
 
-/** How near the pointer must be to what it means, in pixels. */
+/** The distance, in pixels, within which the pointer hits a mark or a tick. */
 const NEAR_PX = 9;
-/** Ticks that are nearer to each other than this are one place for a pointer. */
+/** The distance, in pixels, within which ticks count as one place for the pointer. */
 const SAME_PX = 2;
 
-/** What is under the pointer: a line of the list, or a tick. */
+/** The work under the pointer: a line of the list, or a tick. */
 export interface Hit {
   readonly key: string;
   readonly lane: string;
@@ -29,7 +29,10 @@ export interface Drawn {
   readonly right: number;
 }
 
-/** Returns what is nearest to a point: in a lane with marks, a mark, and otherwise a tick. */
+/**
+ * Returns the work that is nearest to a point. In a lane with marks, this is a mark. In any other lane, it is a tick.
+ * Returns `undefined` if no work is near.
+ */
 export function hitAt(drawn: Drawn, x: number, row: number): Hit | undefined {
   const lane = drawn.lanes[row];
   if (lane === undefined || x < drawn.left) return undefined;

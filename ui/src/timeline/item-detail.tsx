@@ -20,7 +20,9 @@ interface ItemDetailProps {
   readonly onClose: () => void;
 }
 
-/** One line of the timeline: what was asked, what was changed, and the way back. */
+/**
+ * Shows the details of one line of the timeline: what was asked, what was changed, and the button that takes it back.
+ */
 export function ItemDetail({ workspace, item, onClose }: ItemDetailProps) {
   const work = workOf(item);
   // Nothing was recorded before a baseline, so there is nothing to compare it with.
@@ -66,7 +68,7 @@ export function ItemDetail({ workspace, item, onClose }: ItemDetailProps) {
   );
 }
 
-/** The work around the selected work: its whole session, and everything by the same actor. */
+/** Shows links to the work around the selected work: its whole session, and everything by the same actor. */
 function Wider({
   workspace,
   item: { kind, session, actor, who },

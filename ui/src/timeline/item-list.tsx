@@ -28,7 +28,7 @@ interface ItemListProps {
   readonly items: readonly RecentItem[];
   readonly selected: RecentItem | undefined;
   readonly onSelect: (item: RecentItem) => void;
-  /** True while the list is that of the former filters. */
+  /** True while the list still has the lines for the former filters. */
   readonly isOld: boolean;
   /** Called when the end of the list comes near. */
   readonly onEnd: () => void;
@@ -36,7 +36,7 @@ interface ItemListProps {
 
 const ROW_PX = 52;
 
-/** The lines of the timeline. Only those that are on screen are in the document. */
+/** Shows the lines of the timeline. Only the lines that are on screen are in the document. */
 export function ItemList({ items, selected, onSelect, isOld, onEnd }: ItemListProps) {
   const box = useRef<HTMLDivElement>(null);
   const rows = useVirtualizer({
@@ -50,7 +50,7 @@ export function ItemList({ items, selected, onSelect, isOld, onEnd }: ItemListPr
   useEffect(() => {
     if (at >= 0) rows.scrollToIndex(at, { align: "auto" });
   }, [at, rows]);
-  // The rows are drawn again only if they say something else, so this is the same function for all time.
+  // A row is drawn again only if one of its properties changes. `select` is therefore the same function in all renders.
   const latest = useRef(onSelect);
   useEffect(() => {
     latest.current = onSelect;
@@ -60,7 +60,7 @@ export function ItemList({ items, selected, onSelect, isOld, onEnd }: ItemListPr
   const isNearEnd = items.length > 0 && last >= items.length - 20 && (rows.scrollOffset ?? 0) > 0;
   useEffect(() => {
     if (isNearEnd) onEnd();
-    // Asked once for each new end.
+    // `onEnd` is called once for each new end of the list.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [isNearEnd, items.length]);
   return (
@@ -137,7 +137,7 @@ const ItemRow = memo(function ItemRow({ item, isSelected, onSelect }: ItemRowPro
   );
 });
 
-/** The first paths of a line, and how many more there are. */
+/** Shows the first paths of a line, and how many more there are. */
 function Paths({ item: { paths, more_paths = 0, actions } }: { readonly item: RecentItem }) {
   const [first, second, ...rest] = paths;
   if (first === undefined)

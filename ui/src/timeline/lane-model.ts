@@ -13,7 +13,10 @@ export interface Lane {
   readonly bars: readonly Bar[];
   /** All work of the actor; `undefined` until the ticks are read. */
   readonly ticks: TickLane | undefined;
-  /** The lines of the list: those that the filters have left, or until the ticks are read. */
+  /**
+   * The lines of the list that are drawn as marks. Until the ticks are read, these are all lines. Then, they are the
+   * lines that fit the filters; without filters, there are none.
+   */
   readonly marks: readonly Mark[];
 }
 
@@ -40,17 +43,17 @@ const SHAPES: Partial<Record<RecentItem["kind"], Mark["shape"]>> = {
   baseline: "point",
 };
 
-/** What the lanes are made of. */
+/** The data from which the lanes are made. */
 export interface LaneSources {
   readonly items: readonly RecentItem[];
   readonly sessions: readonly SessionShape[];
   readonly ticks: TickStore | undefined;
-  /** True if the items are only a part of the work, which is then drawn above the ticks. */
+  /** True if filters have limited the items to a part of the work. The items are then drawn above the ticks. */
   readonly isFiltered: boolean;
   readonly now: number;
 }
 
-/** Returns a lane for each actor. Whoever was at work last comes first. */
+/** Returns a lane for each actor. The actor who was at work last comes first. */
 export function lanesOf({ items, sessions, ticks, isFiltered, now }: LaneSources): Lane[] {
   const byActor = Map.groupBy(items, laneKey);
   const known = new Map(items.map((item) => [item.session ?? item.id, laneKey(item)]));
@@ -76,7 +79,10 @@ function marksOf(items: readonly RecentItem[]): Mark[] {
   return items.map((item) => ({ time: Date.parse(item.timestamp), item, shape: SHAPES[item.kind] ?? "work" }));
 }
 
-/** Returns which work is drawn hollow. Of work that is older than the lines of the list, it is not known. */
+/**
+ * Returns the undone work, which is drawn hollow. Older work than that in the lines of the list is missing, because it
+ * is not known whether it was undone.
+ */
 export function undoneWork(items: readonly RecentItem[], ticks: TickStore | undefined): Undone {
   const undone = items.filter((item) => item.undone === true);
   const turns = undone.filter(({ kind }) => kind === "turn");

@@ -19,25 +19,28 @@ import { useDrag, useWheel } from "./use-pointer.ts";
 interface LanesProps {
   readonly workspace: string;
   readonly items: readonly RecentItem[];
-  /** All work; `undefined` until it is read. */
+  /** The ticks of all work; `undefined` until they are read. */
   readonly ticks: Ticks | undefined;
   readonly sessions: readonly SessionShape[];
   readonly selected: RecentItem | undefined;
-  /** True if the items are only those that the filters have left. */
+  /** True if filters have limited the items to a part of the work. */
   readonly isFiltered: boolean;
   readonly playhead: Playhead;
   readonly onSelect: (item: RecentItem | undefined) => void;
   readonly onTick: (tick: TickAt) => void;
-  /** Called when time is shown that is before the oldest loaded line. */
+  /** Called when the shown time begins before the oldest loaded line. */
   readonly onOldest: () => void;
 }
 
 /** The number of lanes that are drawn; the others are in the list only. */
 const MOST_LANES = 12;
-/** How near the pointer must be to the playhead, in pixels. */
+/** The distance, in pixels, within which the pointer takes hold of the playhead. */
 const NEAR_PX = 9;
 
-/** Who was at work when: a lane for each actor, time across. The list below has the same for keyboards and readers. */
+/**
+ * Shows who was at work at which time, with one lane for each actor, and time from left to right. The list below the
+ * lanes shows the same work to people who use a keyboard or a screen reader.
+ */
 export function Lanes(props: LanesProps) {
   const { items, ticks, selected, isFiltered, playhead, onSelect, onTick, onOldest } = props;
   const [chosen, setSpan] = useState<Span>();
@@ -96,7 +99,10 @@ interface Pointed extends Pick<LanesProps, "playhead" | "onSelect" | "onTick"> {
   readonly onHit: (hit: Hit | undefined) => void;
 }
 
-/** A press takes hold of the playhead or of the time. A click selects work, or puts the playhead. */
+/**
+ * Returns the pointer handlers of the lanes. A drag moves the playhead or the shown time. A click selects work, or sets
+ * the playhead.
+ */
 function useLanePointer(drawn: Drawn, { playhead, onSelect, onTick, onMove, onHit }: Pointed) {
   const { span, left, right } = drawn;
   const hit = (x: number, y: number): Hit | undefined => hitAt(drawn, x, Math.floor((y - AXIS_PX) / LANE_PX));
@@ -117,7 +123,7 @@ function useLanePointer(drawn: Drawn, { playhead, onSelect, onTick, onMove, onHi
   });
 }
 
-/** Returns the lanes, and the times that can be shown. */
+/** Returns the lanes, the undone work, the span of the newest lines, and the span of all work. */
 function useLanes({ items, ticks, sessions, isFiltered }: LanesProps) {
   const now = useNow();
   const lanes = useMemo(
@@ -125,7 +131,8 @@ function useLanes({ items, ticks, sessions, isFiltered }: LanesProps) {
     [items, sessions, ticks, isFiltered, now],
   );
   const undone = useMemo(() => undoneWork(items, ticks?.store), [items, ticks]);
-  // At first, the time of the newest lines is shown, and not years in which the newest work would be one column.
+  // At first, only the time of the newest lines is shown. In a view of several years, the newest work would be in a
+  // single column.
   const newest = useMemo(() => wholeSpan(items.map(({ timestamp }) => Date.parse(timestamp))), [items]);
   const whole = useMemo(() => wholeSpan([...(ticks?.store.span() ?? []), newest.from, newest.to]), [ticks, newest]);
   return { lanes, undone, newest, whole };
@@ -135,7 +142,7 @@ function spotOfItem(item: RecentItem | undefined): Spot | undefined {
   return item === undefined ? undefined : { lane: laneKey(item), time: Date.parse(item.timestamp) };
 }
 
-/** Asks for older lines, once for each new oldest one, while time before it is shown. */
+/** Asks for older lines while time before the oldest line is shown, once for each new oldest line. */
 function useOlder(isBefore: boolean, oldest: number, onOldest: () => void): void {
   useEffect(() => {
     if (isBefore) onOldest();

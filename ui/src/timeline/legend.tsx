@@ -3,7 +3,7 @@ import type { TickKindName } from "../../../src/api/tick-api.ts";
 import type { Lane } from "./lane-model.ts";
 import type { TickStore } from "./tick-store.ts";
 
-/** What a colour stands for. Kinds with the same colour share one word. */
+/** The words for the colours. Kinds with the same colour share one word. */
 const WORDS: readonly (readonly [word: string, hue: string, kinds: readonly TickKindName[]])[] = [
   ["tool", "hue-2", ["tool"]],
   ["command", "hue-1", ["command", "run"]],
@@ -18,9 +18,10 @@ interface LegendProps {
   readonly store: TickStore;
 }
 
-/** What the colours and signs of the lanes mean; only those that occur. */
+/** Shows the meanings of the colours and signs that occur in the lanes. */
 export function Legend({ lanes, store }: LegendProps) {
-  // The store is the same object while it grows, and the lanes are made anew with it.
+  // The store stays the same object when it grows. `lanes` is a dependency, because new lanes are made whenever the
+  // store grows.
   // oxlint-disable-next-line react/exhaustive-deps
   const { kinds, isFailed, isConflict } = useMemo(() => occurring(store), [lanes, store]);
   return (

@@ -19,10 +19,13 @@ interface MomentPanelProps {
   readonly playhead: Playhead;
 }
 
-/** The time between two steps while the history plays, in milliseconds. */
+/** The time, in milliseconds, between two steps while the history plays. */
 const STEP_MS = 900;
 
-/** The files of the moment at which the playhead stands, with those lit up that the work right before it changed. */
+/**
+ * Shows the files of the moment at which the playhead stands. The files that the work right before this moment changed
+ * are highlighted.
+ */
 export function MomentPanel({ workspace, moment, playhead }: MomentPanelProps) {
   const { item, time, step, put } = playhead;
   return (
@@ -79,7 +82,7 @@ function Player({ onStep }: { readonly onStep: () => boolean }) {
   );
 }
 
-/** Paths and the folders above them. */
+/** The highlighted paths, and the folders above them. */
 interface Lit {
   readonly paths: ReadonlySet<string>;
   readonly above: ReadonlySet<string>;
@@ -100,7 +103,7 @@ interface FolderRowsProps {
   readonly folder?: string;
 }
 
-/** The number of entries of one folder that are shown. */
+/** The maximum number of entries of one folder that are shown. */
 const MOST = 300;
 
 function FolderRows({ workspace, moment, lit, folder }: FolderRowsProps) {
@@ -164,7 +167,7 @@ interface FolderRowProps extends Omit<FolderRowsProps, "folder"> {
   readonly children: ReactNode;
 }
 
-/** A folder of the tree and, if it is open, what is in it. */
+/** Shows a folder of the tree and, if the folder is open, its entries. */
 function FolderRow({ path, isOpen, isLit = false, onToggle, children, ...shared }: FolderRowProps) {
   const Icon = isOpen ? FolderOpen : Folder;
   return (

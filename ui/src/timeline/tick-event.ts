@@ -5,7 +5,10 @@ import type { WorkspaceApi } from "../../../src/api/workspace-api.ts";
 import { type WorkRef, workOf } from "../data/work-ref.ts";
 import { laneKey, type TickAt } from "./tick-store.ts";
 
-/** Reads the last event of a tick; `null` if the log no longer has it. Events never change. */
+/**
+ * Returns the query that reads the last event of a tick; its result is `null` if the log no longer has the event. The
+ * result never becomes outdated, because events never change.
+ */
 export function tickEventQuery(on: WorkspaceApi, seq: number) {
   return queryOptions({
     queryKey: ["event", on.id, seq],
@@ -15,7 +18,10 @@ export function tickEventQuery(on: WorkspaceApi, seq: number) {
   });
 }
 
-/** Returns the line of the list that stands for exactly this work; `undefined` for an action within a turn. */
+/**
+ * Returns the line of the list that stands for exactly the work of a tick. Returns `undefined` if there is none, such
+ * as for an action within a turn.
+ */
 export function itemOfTick(items: readonly RecentItem[], tick: TickAt): RecentItem | undefined {
   if (isOfTurn(tick)) return undefined;
   const isWithin = (item: RecentItem): boolean => item.from_seq < tick.last && tick.last <= item.to_seq;
@@ -26,7 +32,7 @@ function isOfTurn({ kind, turn }: TickAt): boolean {
   return turn !== undefined && (kind === "tool" || kind === "command");
 }
 
-/** Returns what the event says about its work. */
+/** Returns the name of some work, as the last event of this work gives it. */
 export function nameOfTick(event: LogEventShape | null): string {
   if (event === null) return "older than the kept log";
   const { record_id: id } = event;

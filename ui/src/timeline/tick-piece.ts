@@ -1,6 +1,6 @@
 import type { TickActor, TickKindName, TickOutcomeName, TicksShape } from "../../../src/api/tick-api.ts";
 
-/** A tick in words, for tests. */
+/** A tick in a readable form, for tests. */
 interface Wanted {
   readonly last: number;
   readonly first?: number;
@@ -18,7 +18,10 @@ interface Wanted {
 const KINDS: TickKindName[] = ["tool", "command", "edit", "undo", "snapshot"];
 const OUTCOMES: TickOutcomeName[] = ["done", "open", "failed", "conflict"];
 
-/** Makes a piece of these ticks, as the server would send it. By default, event `n` ended at second `n`. */
+/**
+ * Makes a piece (one answer of the server) from these ticks. By default, the work whose last event is `n` ended at
+ * second `n`.
+ */
 export function piece(wanted: readonly Wanted[]): TicksShape {
   const before = (n: number): Wanted | undefined => wanted[n - 1];
   const endedOf = (one: Wanted): number => one.ended ?? one.last * 1_000;

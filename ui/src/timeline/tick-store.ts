@@ -1,10 +1,10 @@
 import type { TickActor, TickKindName, TickOutcomeName, TicksShape } from "../../../src/api/tick-api.ts";
 
-/** The ticks of one actor. All commands that Chronicle ran are one lane. */
+/** The ticks of one actor. All commands that Chronicle ran share one lane. */
 export interface TickLane {
   readonly key: string;
   readonly actor: TickActor;
-  /** The rows of the lane's ticks, by the time at which the work ended. */
+  /** The rows of the lane's ticks in the store, sorted by the time at which the work ended. */
   readonly rows: number[];
   /** The numbers of the turns of the lane. */
   readonly turns: number[];
@@ -33,12 +33,12 @@ export interface Ticks {
   readonly store: TickStore;
 }
 
-/** The key of the query that has the ticks of a workspace. */
+/** Returns the key of the query for the ticks of a workspace. */
 export function ticksKey(workspace: string) {
   return ["workspace", workspace, "ticks"] as const;
 }
 
-/** One tick, taken out of the columns. */
+/** One tick, with its values from all columns of the store. */
 export interface TickAt {
   readonly row: number;
   readonly first: number;
@@ -58,9 +58,9 @@ export interface TickAt {
  * if it does not end earlier. Changes of files that one capture recorded are one tick, although several pieces have them.
  */
 export class TickStore {
-  /** The event after which newer ticks are read. */
+  /** The seq of the event after which newer ticks are read. */
   head = 0;
-  /** True if older ticks were not read yet. */
+  /** True if there are older ticks that were not read yet. */
   hasOlder = false;
   /** True if the history has become another one, so that a new store is to be begun. */
   isOutdated = false;
@@ -89,7 +89,7 @@ export class TickStore {
   #turnFrom: number[] = [];
   #turnTo: number[] = [];
 
-  /** The time at which the work of a row ended, in epoch milliseconds. */
+  /** Returns the time, in epoch milliseconds, at which the work of a row ended. */
   endedAt(row: number): number {
     return this.#ended[row] ?? 0;
   }
@@ -98,7 +98,7 @@ export class TickStore {
     return this.kinds[this.#kind[row] ?? 0] ?? "tool";
   }
 
-  /** The place of the row's kind in `kinds`. */
+  /** Returns the index of the row's kind in `kinds`. */
   kindNumberAt(row: number): number {
     return this.#kind[row] ?? 0;
   }
@@ -111,7 +111,7 @@ export class TickStore {
     return this.#last[row] ?? 0;
   }
 
-  /** The number of the row's turn; -1 if it has none. */
+  /** Returns the number of the row's turn; -1 if the row belongs to no turn. */
   turnAt(row: number): number {
     return this.#turn[row] ?? -1;
   }
@@ -120,12 +120,12 @@ export class TickStore {
     return this.#turns.find(`${session}\n${turn}`);
   }
 
-  /** The times at which a turn's first action began, and at which its last one ended. */
+  /** Returns the time at which a turn's first action began, and the time at which its last action ended. */
   turnSpan(turn: number): readonly [from: number, to: number] {
     return [this.#turnFrom[turn] ?? 0, this.#turnTo[turn] ?? 0];
   }
 
-  /** The key of the lane in which a session's work is. */
+  /** Returns the key of the lane that contains a session's work. */
   laneOfSession(session: string): string | undefined {
     return this.#laneOfSession.get(session);
   }
@@ -141,11 +141,11 @@ export class TickStore {
     };
   }
 
-  /** Returns the lanes with their rows in order. Whoever was at work last comes first. */
+  /** Returns the lanes, each with its rows in order. The lane of the actor who was at work last comes first. */
   lanes(): readonly TickLane[] {
     for (const lane of this.#lanes) {
       if (lane.isSorted) continue;
-      // Nearly all rows are in order already, which makes this sort as fast as a walk.
+      // Nearly all rows are already in order, so this sort takes linear time.
       lane.rows.sort((a, b) => this.endedAt(a) - this.endedAt(b) || this.lastAt(a) - this.lastAt(b));
       lane.isSorted = true;
     }
@@ -153,7 +153,9 @@ export class TickStore {
     return this.#lanes.toSorted((a, b) => newest(b) - newest(a));
   }
 
-  /** Returns the row of the last tick that ended by a time, in all lanes; `undefined` if there is none. */
+  /**
+   * Returns the row of the last tick, among all lanes, that ended at or before a time; `undefined` if there is none.
+   */
   lastBy(time: number): number | undefined {
     let found: number | undefined;
     for (const { rows } of this.lanes()) {
@@ -163,7 +165,10 @@ export class TickStore {
     return found;
   }
 
-  /** Returns the row of the tick right before (-1) or after (1) an event, or up to it (0), in all lanes. */
+  /**
+   * Returns the row of the nearest tick, among all lanes, whose last event is before (`by` is -1), after (1), or at or
+   * before (0) an event.
+   */
   beside(seq: number, by: -1 | 0 | 1): number | undefined {
     let found: number | undefined;
     for (let row = 0; row < this.size; row += 1) {
@@ -175,7 +180,10 @@ export class TickStore {
     return found;
   }
 
-  /** Returns the place of the first row that ended at a time or later; with `isBehind`, later than it. */
+  /**
+   * Returns the index of the first row that ended at or after a time. With `isBehind`, a row that ended exactly at the
+   * time does not count.
+   */
   placeOf(rows: readonly number[], time: number, isBehind = false): number {
     let [low, high] = [0, rows.length];
     while (low < high) {
@@ -354,7 +362,7 @@ function at(column: readonly number[], n: number): number {
   return column[n] ?? 0;
 }
 
-/** Words, each with its number. */
+/** A set of words, each with a number. */
 class Words {
   readonly #words: string[] = [];
   readonly #numbers = new Map<string, number>();

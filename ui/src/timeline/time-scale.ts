@@ -1,4 +1,4 @@
-/** A part of time that is shown over a width in pixels. Times are in epoch milliseconds. */
+/** The range of time that is shown. Times are in epoch milliseconds. */
 export interface Span {
   readonly from: number;
   readonly to: number;
@@ -9,7 +9,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** The shortest and the longest shown time. */
+/** The minimum and the maximum length of the shown time, in milliseconds. */
 const SHORTEST = 2 * SECOND;
 const LONGEST = 5 * 365 * DAY;
 
@@ -20,7 +20,7 @@ const STEPS = [
   ...[1, 2, 7, 14, 30, 90, 365, 730, 1_825].map((one) => one * DAY),
 ];
 
-/** Returns the span that has all times, with some room at both ends. */
+/** Returns the span that contains all times, with some room before and after them. */
 export function wholeSpan(times: readonly number[]): Span {
   let from = Number.POSITIVE_INFINITY;
   let to = Number.NEGATIVE_INFINITY;
@@ -33,7 +33,10 @@ export function wholeSpan(times: readonly number[]): Span {
   return { from: from - room, to: to + room };
 }
 
-/** Returns the span after a zoom by `factor` (below 1: closer) that keeps the time at `share` (0 to 1) in place. */
+/**
+ * Returns the span after a zoom by `factor` (below 1: closer). The time at `share` of the width (0 to 1) stays in
+ * place.
+ */
 export function zoomed({ from, to }: Span, factor: number, share = 0.5): Span {
   const length = to - from;
   const wanted = Math.min(LONGEST, Math.max(SHORTEST, length * factor));
@@ -58,7 +61,9 @@ export interface Tick {
   readonly label: string;
 }
 
-/** Returns the marks of the axis: round times of the reader's own zone, at least `apart` pixels from each other. */
+/**
+ * Returns the marks of the axis: round times in the time zone of the browser, at least `apart` pixels from each other.
+ */
 export function ticksOf(span: Span, width: number, apart = 90): Tick[] {
   const perPixel = (span.to - span.from) / Math.max(1, width);
   const step = STEPS.find((one) => one / perPixel >= apart) ?? STEPS.at(-1) ?? DAY;
@@ -74,7 +79,7 @@ const MONTH = new Intl.DateTimeFormat("en-GB", { month: "short", year: "numeric"
 const MINUTES = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const SECONDS = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
-/** From this step on, the marks of the axis are in different years. */
+/** The step, in milliseconds, from which on the labels of the axis contain the year. */
 const YEARS = 90 * DAY;
 
 function labelOf(time: number, step: number): string {

@@ -20,7 +20,7 @@ import { useItems } from "./use-items.ts";
 import { usePlayhead } from "./use-playhead.ts";
 import "./timeline.css";
 
-/** Everything that happened, newest first: as lanes over time, and as a list. */
+/** Shows everything that happened, as lanes over time, and as a list that begins with the newest work. */
 export function Timeline() {
   const { workspace } = useParams({ from: "/w/$workspace" });
   const { work, at, actor, kind, text, file } = useSearch({ from: "/w/$workspace/" });
@@ -75,7 +75,7 @@ export function Timeline() {
   );
 }
 
-/** An address can name work that is older than the lines that are loaded, or that the filters leave out. */
+/** Shown if the address names work that is older than the loaded lines, or that the filters leave out. */
 function NotLoaded({ workspace, work }: { readonly workspace: string; readonly work: string }) {
   return (
     <p className="note quiet">
@@ -90,13 +90,15 @@ function NotLoaded({ workspace, work }: { readonly workspace: string; readonly w
 const NONE: readonly RecentItem[] = [];
 const NO_SESSIONS: readonly SessionShape[] = [];
 
-/** Selects a line. The address has the selection. Keys move it. */
+/**
+ * Returns a function that selects a line. The address of the page contains the selection. Keys also move the selection.
+ */
 function useSelection(workspace: string, items: readonly RecentItem[], selected: RecentItem | undefined) {
   const navigate = useNavigate({ from: "/w/$workspace/" });
   const select = (item: RecentItem | undefined): void => {
     const work = item === undefined ? undefined : workText(workOf(item));
     void navigate({
-      // The panel at the side is for selected work, or for the playhead.
+      // The panel at the side shows either the selected work or the playhead's moment, so the playhead is removed.
       search: ({ work: _before, at: _playhead, ...rest }) => (work === undefined ? rest : { ...rest, work }),
       replace: selected !== undefined,
     });

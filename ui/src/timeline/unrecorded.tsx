@@ -5,10 +5,10 @@ import { useRecording } from "../data/queries.ts";
 import { Problem } from "../parts/states.tsx";
 import { counted } from "../parts/words.ts";
 
-/** How often edits that nobody records are looked for, in milliseconds. */
+/** The time, in milliseconds, between two searches for edits that are not recorded. */
 const LOOK_MS = 10_000;
 
-/** Says how many paths differ now from what is recorded, if nobody records changes as they happen. */
+/** Shows how many paths differ from their recorded state, if changes are not recorded as they happen. */
 export function Unrecorded({ workspace }: { readonly workspace: string }) {
   const on = useWorkspaceApi(workspace);
   const queries = useQueryClient();
@@ -18,7 +18,7 @@ export function Unrecorded({ workspace }: { readonly workspace: string }) {
     queryKey: ["workspace", workspace, "unrecorded"],
     queryFn: () => on.recent(1, { unrecorded: true }),
     refetchInterval: LOOK_MS,
-    // Where everything is recorded as it happens, there is nothing to find, and the look is not free.
+    // If everything is recorded as it happens, the search would find nothing, and would still cost time.
     enabled: recording !== undefined && recording.state !== "everything",
     retry: false,
   });

@@ -3,11 +3,11 @@ import type { Paper } from "./draw-lanes.ts";
 
 interface Canvas {
   readonly ref: RefObject<HTMLCanvasElement | null>;
-  /** In CSS pixels. */
+  /** The width of the canvas in CSS pixels. */
   readonly width: number;
 }
 
-/** A canvas that is as wide as its place, sharp on every screen, and drawn again when the theme changes. */
+/** Returns a canvas that is as wide as its container, sharp on every screen, and drawn again when the theme changes. */
 export function useCanvas(height: number, draw: (paper: Paper) => void): Canvas {
   const ref = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
@@ -37,13 +37,17 @@ export function useCanvas(height: number, draw: (paper: Paper) => void): Canvas 
     canvas.height = Math.round(height * scale);
     context.setTransform(scale, 0, 0, scale, 0, 0);
     draw({ context, width, height, colour: coloursOf(canvas) });
-    // Drawn after each render: what is drawn is the render's own state. `theme` is here because styles are read.
+    // The canvas is drawn after each render, because the picture depends on the state of the render. `theme` is part of
+    // this state, because the picture uses the colours of the theme.
     void theme;
   });
   return { ref, width };
 }
 
-/** Returns a reader of the page's colours. `light-dark()` is resolved by the browser, through a property that has a colour. */
+/**
+ * Returns a function that reads a colour from the page's styles. The browser resolves `light-dark()` only in a property
+ * that has a colour, so the function sets `color` of the canvas and reads the computed value.
+ */
 function coloursOf(canvas: HTMLCanvasElement): (name: string) => string {
   const known = new Map<string, string>();
   return (name) => {

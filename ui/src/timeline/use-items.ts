@@ -7,14 +7,14 @@ import { useRecent } from "../data/queries.ts";
 
 /** The number of lines that are read with one request. */
 const PAGE = 300;
-/** The number of the newest lines, which are read again after each event. */
+/** The number of newest lines that are read again after each event. */
 const NEWEST = 60;
 
 interface Items {
-  /** The newest first; `undefined` until the first ones are there. */
+  /** The lines, newest first; `undefined` until the first lines are read. */
   readonly items: readonly RecentItem[] | undefined;
   readonly error: Error | null;
-  /** True while the items are those of the former filters. */
+  /** True while the items are still the lines for the former filters. */
   readonly isOld: boolean;
   readonly hasOlder: boolean;
   readonly isLoading: boolean;
@@ -23,8 +23,8 @@ interface Items {
 }
 
 /**
- * The lines of the history, in pages. The newest ones follow the events. Older ones stay as they were read, until
- * something is undone, redone or restored (`renewWorkspace`).
+ * Returns the lines of the history, in pages. The newest lines are read again after each event. Older lines stay as
+ * they were read, until something is undone, redone or restored (`renewWorkspace`).
  */
 export function useItems(workspace: string, options: RecentOptions): Items {
   const on = useWorkspaceApi(workspace);
@@ -38,7 +38,8 @@ export function useItems(workspace: string, options: RecentOptions): Items {
       (await on.recent(PAGE, { ...options, ...(before === undefined ? {} : { before }) })).items,
     getNextPageParam: (last) => (last.length < PAGE ? undefined : last.at(-1)?.to_seq),
     staleTime: Number.POSITIVE_INFINITY,
-    // The newest lines are on screen first. They cost the server a tenth of a page.
+    // The newest lines are shown before the first page is read, because reading them takes the server a tenth of the
+    // time of a page.
     enabled: live.data !== undefined,
   });
   const newest = live.isPlaceholderData ? undefined : live.data?.items;
@@ -73,7 +74,9 @@ function merged(
   return [...newest, ...older.filter((one) => one.to_seq <= end && !known.has(keyOf(one)))];
 }
 
-/** True if lines may be missing between the two lists, because more came at once than are read again. */
+/**
+ * True if lines are possibly missing between the two lists, because more new lines came at once than are read again.
+ */
 function areApart(newest: readonly RecentItem[], older: readonly RecentItem[]): boolean {
   const end = newest.at(-1);
   return newest.length >= NEWEST && end !== undefined && older.length > 0 && (older[0]?.to_seq ?? 0) < end.to_seq;

@@ -10,15 +10,21 @@ export interface Playhead {
   readonly item: RecentItem | undefined;
   /** The time at which the playhead stands, in epoch milliseconds. */
   readonly time: number | undefined;
-  /** Puts the playhead after the last work before a time, in epoch milliseconds; `undefined` removes it. */
+  /**
+   * Sets the playhead right after the last work before a time, which is in epoch milliseconds. `undefined` removes the
+   * playhead.
+   */
   readonly put: (time: number | undefined) => void;
-  /** Moves the playhead by one piece of work: 1 forward, -1 back. Returns false at the end. */
+  /**
+   * Moves the playhead by one piece of work: 1 forward, -1 back. Returns false once the playhead has reached the end.
+   */
   readonly step: (by: 1 | -1) => boolean;
 }
 
 /**
- * The playhead stands at the state after some work. The address has its event, so that others see the same state. It
- * moves from line to line of the list, and before the oldest loaded line, from tick to tick.
+ * Returns the playhead, which stands at the recorded state right after some work. The address of the page contains the
+ * event of this state, so that everybody who opens the address sees the same state. The playhead moves from line to
+ * line of the list. Before the oldest loaded line, it moves from tick to tick.
  */
 export function usePlayhead(items: readonly RecentItem[], ticks: TickStore | undefined): Playhead {
   const { at } = useSearch({ from: "/w/$workspace/" });
@@ -30,7 +36,7 @@ export function usePlayhead(items: readonly RecentItem[], ticks: TickStore | und
       if (moment === at) return;
       void navigate({
         replace: true,
-        // The panel at the side is for the playhead, or for selected work.
+        // The panel at the side shows either the playhead's moment or the selected work, so the selection is removed.
         search: ({ at: _former, work: _selected, ...rest }) => (moment === undefined ? rest : { ...rest, at: moment }),
       });
     },
@@ -38,7 +44,7 @@ export function usePlayhead(items: readonly RecentItem[], ticks: TickStore | und
   );
   const step = useCallback(
     (by: 1 | -1): boolean => {
-      // The newest item is the first.
+      // The first item of `items` is the newest.
       const next = at === undefined ? items[0] : place < 0 ? undefined : items[place - by];
       const seq = next?.to_seq ?? tickBeside(ticks, at, by);
       if (seq !== undefined) go(seq);
@@ -62,8 +68,9 @@ export function usePlayhead(items: readonly RecentItem[], ticks: TickStore | und
 }
 
 /**
- * Returns the work at the latest time up to a time, from the newest items to the oldest. If a clock was wrong, that is
- * not the first one in the list: the playhead goes where somebody points.
+ * Returns the work with the latest time that is at or before the given time. The items begin with the newest. If a
+ * clock was wrong, the first item at or before the given time is not always the one with the latest time. The latest
+ * time decides, so that the playhead goes where a person points.
  */
 export function lastBefore(items: readonly RecentItem[], time: number): RecentItem | undefined {
   let best: RecentItem | undefined;

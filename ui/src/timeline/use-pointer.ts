@@ -3,7 +3,10 @@ import { NAMES_PX } from "./draw-lanes.ts";
 
 type OnWheel = (event: WheelEvent, share: number) => void;
 
-/** Calls `onWheel` with each turn of the wheel above the canvas, and with the share of the time at the pointer. */
+/**
+ * Calls `onWheel` for each wheel event above the canvas. `share`: the position of the pointer in the shown time, from 0
+ * to 1.
+ */
 export function useWheel(ref: RefObject<HTMLCanvasElement | null>, onWheel: OnWheel): void {
   const latest = useRef(onWheel);
   useEffect(() => {
@@ -38,7 +41,10 @@ interface Press {
   last: number;
 }
 
-/** A drag moves the time, or the playhead. A press without a move is a click. */
+/**
+ * Returns the pointer handlers of a canvas. A drag moves the shown time or the playhead. A press without a move is a
+ * click.
+ */
 export function useDrag({ isPlayhead, onPlayhead, onMove, onClick, onHover }: Drag) {
   const press = useRef<Press>(undefined);
   return {

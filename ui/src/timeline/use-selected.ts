@@ -11,13 +11,16 @@ import type { TickAt } from "./tick-store.ts";
 interface Selected {
   /** The selected work: a line, or an action within a turn. */
   readonly selected: RecentItem | undefined;
-  /** The line of the list that is marked: the selected one, or that of the action's turn. */
+  /** The marked line of the list: the selected line, or the line of the turn to which the selected action belongs. */
   readonly line: RecentItem | undefined;
-  /** True if the address names work that is neither. */
+  /** True if the address names work that is neither a line of the list nor a known action. */
   readonly isMissing: boolean;
 }
 
-/** Returns the work that the address names. An action within a turn has no line of its own, and is read. */
+/**
+ * Returns the work that the address names. An action within a turn has no line of its own, so it is read from the
+ * server.
+ */
 export function useSelected(workspace: string, items: readonly RecentItem[], work: string | undefined): Selected {
   const on = useWorkspaceApi(workspace);
   const line = work === undefined ? undefined : items.find((one) => workText(workOf(one)) === work);
@@ -34,7 +37,7 @@ export function useSelected(workspace: string, items: readonly RecentItem[], wor
   return { selected: itemOfAction(data, turn), line: turn, isMissing: false };
 }
 
-/** Makes a line of an action that has none. */
+/** Makes a line for an action that has no line in the list. */
 function itemOfAction(action: ActionShape, turn: RecentItem | undefined): RecentItem {
   const { id, actor, session, changed, seq, from_seq } = action;
   return {
@@ -46,7 +49,7 @@ function itemOfAction(action: ActionShape, turn: RecentItem | undefined): Recent
   };
 }
 
-/** Returns a function that selects the work of a tick. Its event says which work that is. */
+/** Returns a function that selects the work of a tick. The last event of the tick says which work this is. */
 export function useTickSelection(workspace: string, items: readonly RecentItem[]): (tick: TickAt) => void {
   const on = useWorkspaceApi(workspace);
   const queries = useQueryClient();
@@ -54,10 +57,11 @@ export function useTickSelection(workspace: string, items: readonly RecentItem[]
   return (tick) => {
     const select = (event: LogEventShape | null): void => {
       const work = workText(workOfTick(items, tick, event));
-      // The panel at the side is for selected work, or for the playhead.
+      // The panel at the side shows either the selected work or the playhead's moment, so the playhead is removed.
       void navigate({ search: ({ at: _playhead, ...rest }) => ({ ...rest, work }) });
     };
-    // Without the event, the work is what changed between the two moments.
+    // If the event cannot be read, the tick's line in the list is selected or, without a line, the range of the tick's
+    // events.
     void queries.fetchQuery(tickEventQuery(on, tick.last)).then(select, () => select(null));
   };
 }

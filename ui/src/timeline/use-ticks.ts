@@ -4,10 +4,16 @@ import type { WorkspaceApi } from "../../../src/api/workspace-api.ts";
 import { useWorkspaceApi } from "../data/api.ts";
 import { type Ticks, ticksKey, TickStore } from "./tick-store.ts";
 
-/** The number of ticks that are read first, so that the lanes are there soon, and with each further request. */
+/**
+ * The number of ticks that the first request reads. It is small, so that the lanes appear soon. `PIECE`: the number of
+ * ticks that each further request reads.
+ */
 const FIRST = 2_000;
 const PIECE = 20_000;
-/** Older ticks are not read beyond this number, because of the memory of the page. The list still has them. */
+/**
+ * The number of ticks from which on no older ticks are read, to limit the memory of the page. The list still shows the
+ * older work.
+ */
 const MOST = 400_000;
 
 function ticksQuery(on: WorkspaceApi, known: () => Ticks | undefined) {
@@ -41,7 +47,10 @@ async function continued(on: WorkspaceApi, known?: TickStore): Promise<TickStore
   }
 }
 
-/** All ticks of a workspace: the newest first, then the older ones piece by piece. They follow the events. */
+/**
+ * Returns the ticks of a workspace. The newest ticks are read first, and then the older ticks piece by piece. New ticks
+ * are added as events arrive.
+ */
 export function useTicks(workspace: string): Ticks | undefined {
   const on = useWorkspaceApi(workspace);
   const queries = useQueryClient();
@@ -60,7 +69,7 @@ export function useTicks(workspace: string): Ticks | undefined {
         store.hasOlder = piece.more;
         queries.setQueryData<Ticks>(key, { store });
       },
-      // The next event reads what is new, and its answer begins this again.
+      // After an error, the next event causes a read of new ticks, and the answer to it starts this effect again.
       () => undefined,
     );
     return () => {
