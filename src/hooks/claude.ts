@@ -3,7 +3,7 @@ import { asObject, neededText, promptIn, safeId, textAt } from "./hook-input.ts"
 import { readToolCall, looks, runs, type ToolReader, writes } from "./tool-table.ts";
 
 /**
- * Maps the tools of Claude Code 2, by their names in its hooks, to their readers. If a tool is neither in this map nor
+ * Maps the tools of Claude Code 2, by their names in its hooks, to `ToolReader`s. If a tool is neither in this map nor
  * one of Chronicle's own tools, the whole workspace is captured before and after each call.
  */
 const TOOLS: Readonly<Record<string, ToolReader>> = {

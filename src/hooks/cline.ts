@@ -6,7 +6,7 @@ import { asObject, type HookInput, neededText, notUnderstood, objectAt, safeId, 
 import { looks, patches, readToolCall, runs, type ToolReader, writes } from "./tool-table.ts";
 
 /**
- * Maps the tools of Cline, by their names in its hooks (as seen in version 3.0), to their readers. A reader gets an
+ * Maps the tools of Cline, by their names in its hooks (as seen in version 3.0), to `ToolReader`s. A reader gets an
  * input in the form that `toolInput` returns.
  */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
@@ -72,9 +72,7 @@ function read(value: unknown, prompt?: HookPrompt): HookCall {
   return { ...queued, prompt: { ...prompt, ...optional({ transcript: conversationPath(input) }) } };
 }
 
-/**
- * Returns the id of the session. The `taskId` of a sub-agent is the sub-agent's own, so `rootSessionId` comes first.
- */
+/** Returns the id of the session. A sub-agent has its own `taskId`, so `rootSessionId` takes precedence. */
 function sessionIn(input: HookInput): string {
   const root = textAt(objectAt(input, "sessionContext"), "rootSessionId");
   return safeId(root ?? neededText(input, "taskId"));
@@ -82,7 +80,7 @@ function sessionIn(input: HookInput): string {
 
 /**
  * Returns the session's working folder. Only the hook files that Chronicle installs put `cwd` into the input. Without
- * `cwd`, this is the first of `workspaceRoots`.
+ * `cwd`, the folder is the first of `workspaceRoots`.
  */
 function folderIn(input: HookInput): string {
   const roots = input["workspaceRoots"];
@@ -137,7 +135,7 @@ function isFailed(part: unknown): boolean {
 
 /**
  * Returns the path of the file with the conversation. Returns `undefined` if the input does not name the folder
- * (`sessions`). Also returns `undefined` for any hook but the one before a tool, because no other hook needs the
+ * (`sessions`). Also returns `undefined` for any hook except the hook before a tool, because no other hook needs the
  * conversation.
  */
 function conversationPath(value: unknown): string | undefined {
@@ -170,7 +168,7 @@ function parsed(conversation: string): HookInput {
   try {
     return asObject(JSON.parse(conversation));
   } catch {
-    // Cline is just writing the file. Without a prompt, the call belongs to the latest known turn.
+    // This happens while Cline writes the file. Without a prompt, the call belongs to the latest known turn.
     return {};
   }
 }

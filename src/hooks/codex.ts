@@ -20,7 +20,7 @@ function runsOrPatches(key: string): ToolReader {
 }
 
 /**
- * Maps the tools of Codex, by their names in its hooks, to their readers. In version 0.169, every shell tool is named
+ * Maps the tools of Codex, by their names in its hooks, to `ToolReader`s. In version 0.169, every shell tool is named
  * `Bash`, and `apply_patch` has the patch under the key `command`.
  */
 const TOOLS: Readonly<Record<string, ToolReader>> = {

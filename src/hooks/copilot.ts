@@ -12,7 +12,7 @@ const edits: ToolReader = (input, cwd) =>
     : patches("patch")(input, cwd);
 
 /**
- * Maps the tools of Copilot CLI to their readers. The names of the tools are those in hooks with names like
+ * Maps the tools of Copilot CLI to `ToolReader`s. The names of the tools are those in hooks with names like
  * `PreToolUse` (as seen in version 1.0.102).
  */
 const TOOLS: Readonly<Record<string, ToolReader>> = {

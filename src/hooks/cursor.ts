@@ -20,7 +20,7 @@ const shell: ToolReader = (input, cwd) =>
   runs("command", textAt(input, "working_directory") === undefined ? "cwd" : "working_directory")(input, cwd);
 
 /**
- * Maps the tools of Cursor's agent, by their names in its hooks, to their readers. The tool that edits a file also has
+ * Maps the tools of Cursor's agent, by their names in its hooks, to `ToolReader`s. The tool that edits a file also has
  * the name `Write`.
  */
 const TOOLS: Readonly<Record<string, ToolReader>> = {

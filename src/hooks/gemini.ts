@@ -2,7 +2,7 @@ import type { HookAdapter, HookCall, HookKind } from "./hook-call.ts";
 import { asObject, type HookInput, neededText, objectAt, promptIn, safeId, textAt } from "./hook-input.ts";
 import { hashedCallId, readToolCall, looks, runs, type ToolReader, writes } from "./tool-table.ts";
 
-/** Maps the tools of Gemini CLI, by their names in its hooks (as seen in version 0.61), to their readers. */
+/** Maps the tools of Gemini CLI, by their names in its hooks (as seen in version 0.61), to `ToolReader`s. */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   write_file: writes("file_path"),
   replace: writes("file_path"),

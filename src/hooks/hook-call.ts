@@ -88,7 +88,7 @@ export interface HookAdapter {
    * of the previous call.
    */
   readonly sequential: boolean;
-  /** Set only for agents whose hooks do not contain the person's messages. */
+  /** Set only for agents whose hook inputs do not contain the person's messages. */
   readonly conversation?: ConversationForm;
   /**
    * Reads an input of a hook. Throws `USAGE` if the input does not have the form of the agent's inputs. `prompt`: the

@@ -3,7 +3,7 @@ import type { HookAdapter, HookCall } from "./hook-call.ts";
 import { asObject, textAt } from "./hook-input.ts";
 import { looks, patches, runs, type ToolReader, writes } from "./tool-table.ts";
 
-/** Maps the tools of opencode, by their names in its plugins (as seen in version 1.18), to their readers. */
+/** Maps the tools of opencode, by their names in its plugins (as seen in version 1.18), to `ToolReader`s. */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   write: writes("filePath"),
   edit: writes("filePath"),

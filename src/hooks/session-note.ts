@@ -23,12 +23,12 @@ export interface SessionNote {
    */
   hasLanes?: boolean;
   /**
-   * Maps the key of an open call to the id of its action. The key is `<lane> <call>`: the id of the sub-agent (empty
-   * for the main agent), and the id of the tool call.
+   * Maps the key of an open call to the id of its action. The key is `<lane> <call>`. The lane is the id of the
+   * sub-agent, or empty for the main agent. The call is the id of the tool call.
    */
   readonly open: Record<string, string>;
   /**
-   * The calls that have not begun yet, in their order. Each begins when the call before it has ended (see
+   * The queued calls that have not begun yet, in their order. Each begins when the call before it has ended (see
    * `HookCall.queue`).
    */
   waiting?: readonly HookCall[];

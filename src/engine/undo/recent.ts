@@ -34,7 +34,10 @@ const MARGIN = 120;
 /** The factor by which the window grows. */
 const GROWTH = 4;
 
-/** The length, in events, from which on a window no longer grows to complete lines that it cuts off. */
+/**
+ * The maximum length, in events, of a window that still grows to complete lines whose first events are before the
+ * window.
+ */
 const LONGEST_WINDOW = 60_000;
 
 /**
@@ -44,7 +47,7 @@ const LONGEST_WINDOW = 60_000;
  * is none.
  *
  * Reads the history backwards from its newest event, and only as far as the lines require. With `before`, also reads
- * the events after that point, because they possibly undid older work. Throws `NOT_FOUND` if `since` names no moment.
+ * the events from that seq on, because they possibly undid older work. Throws `NOT_FOUND` if `since` names no moment.
  */
 export async function recentWork(context: Context, limit = 20, options: RecentOptions = {}): Promise<RecentShape> {
   const { seq: head } = await context.index.head();
@@ -54,8 +57,8 @@ export async function recentWork(context: Context, limit = 20, options: RecentOp
   let after = first;
   for (;;) {
     const view = await recentView(context, after);
-    // The number of lines of syncs is limited, and they are counted from the newest. With `before`, the wanted lines
-    // can be much older, so there is no limit.
+    // `most` limits the lines of syncs, which are counted from the newest. With `before`, the wanted lines can be much
+    // older, so there is no limit.
     const most = options.before === undefined ? limit : Number.MAX_SAFE_INTEGER;
     const story = await storyIn(view, { ...options, most });
     const lines = await matching(context, story.lines, { options, bound, until, limit });
@@ -88,8 +91,8 @@ async function rangeOf(context: Context, { head, until, limit, options }: Asked)
   const { since, file } = options;
   const bound = since === undefined ? 0 : (await resolveMoment(context, since)).seq;
   const wanted = Math.max(FIRST_WINDOW, limit * EVENTS_OF_LINE);
-  // With `options.after`, only the events after it are needed, and a few events before it, so that the turn or run that
-  // it belongs to is complete.
+  // With `options.after`, only the events after that event are needed, and `MARGIN` events before it, so that a turn or
+  // run that goes on after that event is usually complete.
   const isNew = options.after === undefined ? wanted : Math.max(0, until - options.after) + MARGIN;
   const after = Math.max(0, until - Math.min(wanted, isNew));
   const path = file === undefined ? undefined : parseGivenPath(file);
@@ -291,8 +294,8 @@ function undosOf({ operations }: Story): ReadonlyMap<string, string> {
 const SHORTEST = 8;
 
 /**
- * Returns the shortest prefix of a line's id that has at least `SHORTEST` characters, and with which the id of no other
- * line of the view begins.
+ * Returns the shortest prefix of a line's id, of at least `SHORTEST` characters, that is unique among the lines of the
+ * view.
  */
 function shortId({ id }: RecentLine, all: readonly RecentLine[]): string {
   if (id.startsWith("seq:")) return id;

@@ -119,7 +119,7 @@ const OF_WORK = ["action", "session", "turn", "intent", "transaction", "conflict
 
 /**
  * Maps the name of a query to the kinds of records that make its answer outdated. If a query is not in this map, any
- * record makes its answer outdated. A query with an empty list takes the server much work, or does not depend on
+ * record makes its answer outdated. A query with an empty list is expensive for the server, or does not depend on
  * events. Such a query is read again only when a person asks for it.
  */
 const MADE_OLD_BY: Readonly<Record<string, readonly string[] | undefined>> = {
@@ -226,7 +226,7 @@ function hasEvent({ queryKey: [, , what], state: { data } }: Query, seq: number)
 }
 
 /**
- * Returns a function that notes a change, and a function that stops the calls. `run` is called with the noted changes,
+ * Returns `note`, which notes a change, and `cancel`, which ends everything. `run` is called with the noted changes,
  * one call at a time. The server ensures that there are not too many changes.
  */
 function oneAtATime(run: (changes: readonly HeadChangeShape[]) => Promise<void>) {

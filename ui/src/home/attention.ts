@@ -32,8 +32,8 @@ export interface Known {
 }
 
 /**
- * The time, in milliseconds. A workspace whose edits between commands are not recorded is a matter only if somebody has
- * worked in it within this time.
+ * The time, in milliseconds, within which somebody must have worked in a workspace for its unrecorded edits to be a
+ * matter.
  */
 const LATELY_MS = 24 * 3_600_000;
 

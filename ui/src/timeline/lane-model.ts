@@ -80,8 +80,8 @@ function marksOf(items: readonly RecentItem[]): Mark[] {
 }
 
 /**
- * Returns the undone work, which is drawn hollow. Older work than that in the lines of the list is missing, because it
- * is not known whether it was undone.
+ * Returns the undone work, which is drawn hollow. Work that is older than the lines of the list is missing, because the
+ * page does not know whether it was undone.
  */
 export function undoneWork(items: readonly RecentItem[], ticks: TickStore | undefined): Undone {
   const undone = items.filter((item) => item.undone === true);

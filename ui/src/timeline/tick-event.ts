@@ -32,7 +32,7 @@ function isOfTurn({ kind, turn }: TickAt): boolean {
   return turn !== undefined && (kind === "tool" || kind === "command");
 }
 
-/** Returns the name of some work, as the last event of this work gives it. */
+/** Returns the name of the work whose last event this is. */
 export function nameOfTick(event: LogEventShape | null): string {
   if (event === null) return "older than the kept log";
   const { record_id: id } = event;
