@@ -370,8 +370,8 @@ async function afterTool(work: CallWork): Promise<readonly string[]> {
   const key = keyOf(call);
   if (isWaiting(note, key)) return passOver(work, { note, workspace });
   const id = note.open[key] ?? note.doubted?.[key] ?? (await findUnfinished(workspace, call));
-  // There is no open action. Either another hook has already recorded the end, or no hook recorded the beginning. The
-  // latter happens, for example, if the hooks were installed during the call.
+  // Without an id, there is no action to end. Either another hook has already recorded the end, or no hook recorded the
+  // beginning. The latter happens, for example, if the hooks were installed during the call.
   if (id === undefined) return [];
   const { outcome = "done", reason } = call;
   try {

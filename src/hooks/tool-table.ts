@@ -143,8 +143,9 @@ interface ToolCallStyle {
 }
 
 /**
- * Returns the call of a hook. If the kind is `before` or `after`, reads the tool from `tool_name` and `tool_input`. The
- * kind becomes `none` if the tool has no action to record. Throws `USAGE` if the tool's name is missing.
+ * Returns the hook call that an input describes. If the kind is `before` or `after`, reads the tool from `tool_name`
+ * and `tool_input`. The kind becomes `none` if the tool has no action to record. Throws `USAGE` if the tool's name is
+ * missing.
  */
 export function readToolCall(
   base: Omit<HookCall, "kind">,

@@ -51,11 +51,11 @@ interface Deciding extends OpenWriteBack {
 }
 
 /**
- * Decides each entry of a replica's batch. An entry that is based on the present state of its path becomes the new
- * state, with the attribution that the entry names. An entry that is based on an older state is refused as `stale`, and
- * kept as a version. `WriteBackReason` lists the other reasons for a refusal. The answers are recorded in the same
- * commit as the states. An entry that was decided by an earlier call gets the same answer, or no answer if that answer
- * is no longer remembered.
+ * Decides each entry of a replica's batch. Such an entry is one edit that was made at the replica. An entry that is
+ * based on the present state of its path becomes the new state, with the attribution that the entry names. An entry
+ * that is based on an older state is refused as `stale`, and kept as a version. `WriteBackReason` lists the other
+ * reasons for a refusal. The answers are recorded in the same commit as the states. An entry that was decided by an
+ * earlier call gets the same answer, or no answer if that answer is no longer remembered.
  *
  * The caller must have stored the contents, and must hold a lease on them until the promise resolves. When the promise
  * resolves, the decisions are durable. Throws `READ_ONLY` if the workspace is read-only, `UNAVAILABLE` if the folder

@@ -25,7 +25,10 @@ interface PlanGround extends Omit<JudgeGround, "state"> {
   readonly going: readonly WriteBackEntry[];
 }
 
-/** An entry that is to be recorded. Its changes first make the missing folders, and then set the state of the path. */
+/**
+ * An entry of a batch (one edit that was made at the replica) that is to be recorded. Its changes first make the
+ * missing folders, and then set the state of the path.
+ */
 export interface TakenEntry {
   readonly entry: WriteBackEntry;
   readonly changes: readonly Change[];
@@ -66,8 +69,8 @@ export interface PlannedWriteBack {
 const OWN_EVENT = Infinity;
 
 /**
- * Judges each entry of a batch against the recorded state and the entries that were taken so far. The lock must be
- * held.
+ * Judges each entry of a batch against the recorded state and the entries that were taken so far. The caller must hold
+ * the workspace's lock.
  */
 export async function planWriteBack(
   context: Context,
@@ -191,7 +194,7 @@ interface JudgeGround {
 /**
  * Decides whether an entry becomes the state of its path. An entry becomes the state if the replica knew the present
  * state. The replica knew the present state if nobody else has changed the path since the event on which the entry is
- * based. The lock must be held.
+ * based. The caller must hold the workspace's lock.
  */
 class EntryJudge {
   readonly #context: Context;
@@ -325,7 +328,7 @@ class WriteBackContents {
   readonly #sizes: ReadonlyMap<Hash, number>;
   /** Contents of links that no system accepts as the target of a link, because they contain a zero byte. */
   readonly #bad: ReadonlySet<Hash>;
-  /** Contents that were erased here. The replica may have sent them before it learned of the erasure. */
+  /** Contents that were erased here. The replica possibly sent them before it learned of the erasure. */
   readonly #erased: ReadonlySet<Hash>;
 
   private constructor(sizes: ReadonlyMap<Hash, number>, bad: ReadonlySet<Hash>, erased: ReadonlySet<Hash>) {
@@ -387,7 +390,7 @@ const NOTHING: WorkSince = { isOwn: true, done: new Map(), rows: [] };
 /**
  * Finds the iteration that records the replica's next entry after `localSeq`, and returns the state before this
  * iteration. Returns `undefined` if there is no such iteration. The iteration shows that the entry of `localSeq` was
- * already decided. That entry may have no iteration itself, because it may have changed nothing.
+ * already decided. An entry that changed nothing has no iteration of its own.
  */
 function stateBehind({ done, rows }: WorkSince, localSeq: number): { row: IterationRow | undefined } | undefined {
   const next = [...done.keys()].filter((own) => own > localSeq).sort((a, b) => a - b)[0];

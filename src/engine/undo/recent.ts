@@ -17,8 +17,8 @@ import { recentView, type RecentView } from "./recent-view.ts";
 import { type Story, storyIn } from "./recent-story.ts";
 
 /**
- * The minimum number of events in the first window. A window is the newest part of the history, and is all that is
- * read. If the events of a window do not give enough lines, a longer window is read.
+ * The minimum number of events in the first window. A window is the newest part of the history. Events before it are
+ * not read. If the events of a window do not give enough lines, a longer window is read.
  */
 const FIRST_WINDOW = 600;
 
@@ -272,8 +272,8 @@ function lanesOf(lines: readonly RecentLine[]): Required<Pick<RecentItem, "lane"
 }
 
 /**
- * Returns the id of the operation that is undone next; `null` if there is none. Reads the whole history only if nothing
- * in the view can be undone.
+ * Returns the id of the operation that an undo would undo next; `null` if there is none. Reads the whole history only
+ * if nothing in the view can be undone.
  */
 async function nextUndo(context: Context, { operations, isWhole }: Story): Promise<string | null> {
   const next = stackOf(operations).undoable.at(-1);

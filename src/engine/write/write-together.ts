@@ -43,9 +43,9 @@ import { announceContent, applyWrites } from "./apply-writes.ts";
 const MAX_ATTEMPTS = 3;
 
 interface PreparedRound {
-  /** The outcomes of the writes that were decided without the lock. */
+  /** The outcomes of the writes that were decided without the workspace's lock. */
   readonly decided: ReadonlyMap<ReadyWrite, Outcome>;
-  /** Returns the state on which the undecided writes are planned. The caller holds the lock. */
+  /** Returns the state on which the undecided writes are planned. The caller holds the workspace's lock. */
   readonly ground: () => Promise<Omit<BatchGround, "head">>;
   /** Plans a write (see `WriteBatch.plan`). Also throws if this target cannot carry out the write. */
   readonly plan: (batch: WriteBatch, write: ReadyWrite) => Promise<PlannedWrite | FileWriteShape>;
@@ -59,8 +59,8 @@ interface WriteTarget {
     readonly rest: readonly ReadyWrite[];
   };
   /**
-   * Answers or refuses the writes that can be decided without the lock. If the target is a folder on disk, also
-   * captures the files that the undecided writes replace.
+   * Answers or refuses the writes that can be decided without the workspace's lock. If the target is a folder on disk,
+   * also captures the files that the undecided writes replace.
    */
   prepare(round: readonly ReadyWrite[]): Promise<PreparedRound>;
   /** Waits until the contents of the planned writes are durable, carries out the writes, and records them. */

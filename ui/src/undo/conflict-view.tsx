@@ -119,8 +119,8 @@ function ChangedSince({ onAgain }: { readonly onAgain: () => void }) {
 }
 
 /**
- * For a file that the undo would remove, says that the file had an earlier name, because the undo brings back the file
- * with that name.
+ * For a file that the undo would remove, shows the name that the file had before it was renamed. The undo brings back
+ * the file with the earlier name.
  */
 function RenamedFrom({ workspace, conflict }: Omit<ConflictProps, "settling">) {
   if (conflict.cause === "sync" || conflict.undo_kind !== null) return null;

@@ -1,6 +1,6 @@
 import { diffArrays } from "diff";
 
-/** The three texts of a conflict. Every line ends with a line feed. */
+/** The three texts of a conflict. Lines end with line feeds. */
 export interface Sides {
   /** The state from which both sides come. */
   readonly base: string;
