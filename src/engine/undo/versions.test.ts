@@ -128,7 +128,10 @@ describe.each([
     for (const message of ["once", "twice"]) await takeSnapshot(context, { message });
     await prune(context, { keepLast: 1, now: true });
     await context.store.collect();
-    const gone = expect.objectContaining({ code: "PRUNED", message: expect.stringContaining("the version of a from replica 11111111") });
+    const gone = expect.objectContaining({
+      code: "PRUNED",
+      message: expect.stringContaining("the version of a from replica 11111111"),
+    });
     await expect(openBlob(context, sha256("the replica's"))).rejects.toMatchObject({ code: "PRUNED" });
     await expect(restoreVersion(context, `${R1}:4`)).rejects.toEqual(gone);
     // A version without content, such as this deletion, can always be restored.
