@@ -378,7 +378,7 @@ interface UnreadFile {
  * that nothing of a folder with a problem is kept.
  */
 class FolderWalk {
-  readonly items: GitFolderItem[] = [];
+  items: GitFolderItem[] = [];
   /** The folders of objects, which are not walked through. */
   readonly objects: string[] = [];
   readonly seenFiles: Record<string, SeenFile> = {};
@@ -427,8 +427,7 @@ class FolderWalk {
   async #again(lists: readonly string[]): Promise<void> {
     for (const list of lists) {
       const folder = list.slice(0, list.lastIndexOf("/")) as WorkspacePath;
-      const kept = this.items.splice(0).filter(({ name }) => !name.startsWith(`${folder}/`));
-      this.items.push(...kept);
+      this.items = this.items.filter(({ name }) => !name.startsWith(`${folder}/`));
       this.#lists.delete(list);
       const stat = this.#parts.own.lstat(folder);
       if (stat?.kind === "dir") this.#within(folder, stat);
