@@ -69,7 +69,7 @@ describeWithBrowser("the page of a store", () => {
       .first()
       .waitFor();
     await page.getByRole("link", { name: "Chronicle: all workspaces" }).click();
-    await page.getByRole("link", { name: /other$/ }).click();
+    await page.locator(".card-title", { hasText: /other$/ }).click();
     await page.getByRole("region", { name: "What happened, newest first" }).waitFor();
   });
 
