@@ -215,7 +215,7 @@ describe("Truth 8: an SQLite database and the files beside it", () => {
     await writer.once();
     await workspace.restore("baseline");
     await workspace.close();
-    expect(told.join("\n")).toMatch(new RegExp(`process ${writer.pid} has app\\.db open`));
+    expect(told.join("\n")).toMatch(new RegExp(`process ${writer.pid} has the earlier state of app\\.db open`));
   });
 
   it("are one unit, but files with such names are like other files if there is no database", async () => {
