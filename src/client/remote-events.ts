@@ -88,7 +88,7 @@ async function* reconnected<T>(
   }
 }
 
-/** What ends a connection: the caller's signal, or too long a silence. */
+/** The two ends of a connection: the caller's signal, and a silence that lasts too long. */
 interface Ended {
   readonly signal: AbortSignal;
   readonly silence: Silence;

@@ -19,7 +19,7 @@ async function turnIn(project: Project): Promise<WorkspaceApi> {
   return workspace;
 }
 
-/** What the list and the changes say of the turn. */
+/** Returns how the turn is described in the list and in its changes. */
 async function said(workspace: WorkspaceApi): Promise<unknown[]> {
   const { items } = await workspace.recent();
   const { undone, partly_undone: part } = items.find(({ id }) => id === "t1") ?? {};

@@ -38,7 +38,7 @@ async function giveUpBeyondBudget(context: Context): Promise<boolean> {
   await index.notePrivateBound({ seq: found.seq, bytes: found.bytes });
   if (found.bytes <= room) return false;
   if (await isOperationOpen(context)) return false;
-  // Nothing of an unsigned history is given up, because an unsigned history proves nothing.
+  // An unsigned history proves nothing, so its contents are kept.
   if ((await signingFault(context)) !== undefined) return false;
   return withCommit(context, async (commit) => {
     // Another process may have begun an operation after the first check, before this process got the lock.

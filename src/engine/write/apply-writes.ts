@@ -122,7 +122,7 @@ async function applyTogether(context: Context, commit: Commit, { planned, kept }
   if (whole.applied.length > 0) {
     return opened.map((one) => ({ ...one, report: reportOn(whole, new Set(one.planned.changes.map(pathOf))) }));
   }
-  // Nothing was applied, so each write is applied by itself. The round's staging folder is emptied first, because
+  // The round applied nothing, so each write is applied by itself. The round's staging folder is emptied first, because
   // `settle` would treat leftovers in this folder as files of the round.
   await cleanUpRound(context);
   const applied: Applied[] = [];

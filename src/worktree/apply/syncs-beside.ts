@@ -37,10 +37,12 @@ export class SyncsBeside {
   }
 
   /**
-   * Waits for the syncs that were started, and closes all files. If a sync failed, rejects with the disk's error. In
+   * Waits for the syncs of all finished files, and closes all files. If a sync failed, rejects with the disk's error. In
    * that case, some of the files may not be durable.
    */
   async end(): Promise<void> {
+    // A finished file must never count as durable without a sync.
+    this.start();
     const ends = await Promise.allSettled(this.#syncs.splice(0));
     this.#open.dispose();
     const failed = ends.find((one) => one.status === "rejected");

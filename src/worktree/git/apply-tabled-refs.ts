@@ -19,7 +19,7 @@ export function setTabledHead(target: TabledTarget, value: string): Promise<stri
   return ranGit(target, safeGit(gitDir, args));
 }
 
-/** What a repository has of its stashes: the value of the ref, and the lines of its reflog, the oldest first. */
+/** The stashes of a repository: the value of the ref, and the lines of its reflog, the oldest first. */
 export interface TabledStashes {
   readonly ref: string | undefined;
   readonly lines: readonly string[];

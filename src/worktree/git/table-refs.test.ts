@@ -38,7 +38,7 @@ function copied(name: string): { readonly folder: string; readonly refs: TableRe
 const linesOf = (folder: string, file: string): string[] =>
   readFileSync(join(folder, file), "utf8").split("\n").slice(0, -1);
 
-/** What git says of refs: the name, the object, and the target of a symbolic ref. */
+/** Returns the refs that git lists: the name, the object, and the target of a symbolic ref. */
 function saidByGit(folder: string): Map<string, string> {
   const said = linesOf(folder, "refs.txt").map((line) => line.split(" "));
   return new Map(said.map(([name = "", hash = "", target = ""]) => [name, target === "" ? hash : `ref: ${target}`]));

@@ -34,7 +34,7 @@ interface Table {
   readonly stat: FileStat;
   readonly table: Reftable;
   readonly refs: ReadonlyMap<string, string | undefined>;
-  /** What the refs have taken of a `ReadBudget`. */
+  /** The part of a `ReadBudget` that reading the refs took. */
   readonly spent: number;
 }
 

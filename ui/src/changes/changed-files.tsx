@@ -17,7 +17,7 @@ interface ChangedFilesProps {
   /** The address that shows the change of one file. */
   readonly linkOf: (path: string) => FileLink;
   readonly current?: string | undefined;
-  /** What this person has looked at. */
+  /** The changes that this person has looked at. */
   readonly seen?: Seen;
 }
 
