@@ -49,6 +49,7 @@ export async function examine(parts: StoreParts, options: StoreOptions): Promise
     ...forgottenCheck(parts),
     ...(await budgetChecks(parts)),
     ...(await leftOutChecks(parts)),
+    ...(await twiceBegunChecks(parts)),
     ...(await folderChecks(parts)),
   ];
   return { ok: checks.every((check) => check.ok), store: options.home, checks };
@@ -253,6 +254,24 @@ async function folderChecks(parts: StoreParts): Promise<DoctorCheck[]> {
   const checks: DoctorCheck[] = [];
   for (const id of workspaceIds(parts)) addAll(checks, await folderChecksOf(parts, id));
   return checks;
+}
+
+/**
+ * Reports each folder with several workspaces, because commands in the folder use only the first of them. Two processes
+ * that began to record a folder at the same time each made a workspace, before `withBeginning` kept them from it.
+ */
+async function twiceBegunChecks({ roots }: StoreParts): Promise<DoctorCheck[]> {
+  const used = (await roots.list()).filter(({ folders, archived }) => folders.length > 0 && archived !== true);
+  const byFolder = Map.groupBy(used, ({ folders }) => folders[0] ?? "");
+  return [...byFolder].flatMap(([folder, [first, ...others]]) =>
+    others.map(({ id }) => ({
+      name: "folder with two workspaces",
+      ok: false,
+      detail: `${folder} belongs to two workspaces: commands there use ${first?.id ?? ""}, and not ${id}`,
+      hint: `see what ${id} has recorded: chronicle -w ${id} list; if you do not need it: chronicle forget ${id}`,
+      workspace: id,
+    })),
+  );
 }
 
 /**

@@ -47,7 +47,7 @@ import { refuseOthersStore } from "../store/store-owner.ts";
 import { FileMarks } from "../store/file-marks.ts";
 import { keptBeside } from "./kept-beside.ts";
 import { collectStore, isThere, refuseToForget, storeTasks, storeUsage } from "./store-tasks.ts";
-import { withNames, writeWorkspaceFile } from "../store/workspace-file.ts";
+import { withBeginning, withNames, writeWorkspaceFile } from "../store/workspace-file.ts";
 import { workspaceShape } from "./workspace-shape.ts";
 import { agentsName, checkActorName, refuseClaimedName } from "../core/records/actor-name.ts";
 import { meantBy } from "../core/values/meant-by.ts";
@@ -95,9 +95,13 @@ class FileStore implements StoreApi {
     if (first === undefined) throw new ChronicleError("USAGE", "there is no folder to track", { hint: "name one" });
     await this.#refuseAgentsForce(options, first);
     const existing = await this.#existing(roots, first, options);
-    if (existing === undefined) await this.#refuseOtherFormats();
-    const opened = existing === undefined ? await this.#begin(roots, options) : await this.#openId(existing.id);
-    return this.#initialised(opened, existing === undefined, role);
+    if (existing !== undefined) return this.#initialised(await this.#openId(existing.id), false, role);
+    await this.#refuseOtherFormats();
+    return withBeginning(this.#parts, first.folder, async () => {
+      const begun = await this.#existing(roots, first, options);
+      const opened = begun === undefined ? await this.#begin(roots, options) : await this.#openId(begun.id);
+      return this.#initialised(opened, begun === undefined, role);
+    });
   }
 
   /**

@@ -105,6 +105,9 @@ async function beginSession(work: CallWork): Promise<Workplace> {
   const { call, notes, open } = work;
   const workspace = await open(call.cwd, true);
   await start(work, workspace);
+  // Another hook of the session may have stored its note in the meantime. Some agents call two hooks at the same time.
+  const present = notes.get(call.session);
+  if (present?.workspace === workspace.path) return { note: present, workspace };
   const note = { workspace: workspace.path, open: {} };
   notes.put(call.session, note);
   return { note, workspace };

@@ -1,3 +1,4 @@
+import { crc32 } from "node:zlib";
 import type { Hash } from "../core/values/hash.ts";
 
 /**
@@ -17,6 +18,7 @@ import type { Hash } from "../core/values/hash.ts";
  *   forgotten/<id>/              the same for a forgotten history that can be brought back
  *   workspaces/<id>.new/         a workspace being made; <id>.forgotten: one being removed; garbage after a crash
  *   lock.db                      the lock for making, naming or removing workspaces
+ *   lock.db.<n>                  the locks for beginning a workspace in a folder
  * ```
  * Everything is authoritative except `index.db*`, `stat.cache`, `whereabouts.json`, `cache/`, `large/tmp/`,
  * `blobs/quarantine/` and the locks (`lock.db*`, `gc.db*`, `follower.db*`).
@@ -30,6 +32,11 @@ export interface StoreLayout {
   readonly forgotten: string;
   /** SQLite: the lock for making, naming or removing workspaces. Never deleted. */
   readonly namesLock: string;
+  /**
+   * SQLite: the lock for beginning a workspace in `folder`. The folders share a fixed number of locks, so that their
+   * files do not accumulate. Never deleted.
+   */
+  beginLock(folder: string): string;
   /** The list of erasures whose contents were freed to the last byte. Derived. */
   readonly freedErasures: string;
   /** The traits that were found for folders on file systems that are not native to Linux. Derived. */
@@ -136,6 +143,9 @@ export function mirrorStart(name: string): number | undefined {
   return Number.isSafeInteger(start) ? start : undefined;
 }
 
+/** The number of locks that the folders share. Two large folders with one lock are rarely begun at the same time. */
+const BEGIN_LOCKS = 16;
+
 /** Returns the paths of the store in `home`, an absolute path without a slash at its end. */
 export function storeLayout(home: string): StoreLayout {
   const workspaces = `${home}/workspaces`;
@@ -145,6 +155,7 @@ export function storeLayout(home: string): StoreLayout {
     workspaces,
     forgotten: `${home}/forgotten`,
     namesLock: `${home}/lock.db`,
+    beginLock: (folder) => `${home}/lock.db.${crc32(folder) % BEGIN_LOCKS}`,
     freedErasures: `${home}/cache/freed-erasures`,
     folderTraits: `${home}/cache/folder-traits`,
     workspace: (id) => workspaceLayout(`${workspaces}/${id}`),

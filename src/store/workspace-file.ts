@@ -73,6 +73,32 @@ export async function withNames<T>({ backends, layout, waitMs }: Place, work: ()
 }
 
 /**
+ * The minimum time, in milliseconds, to wait for another process that begins a workspace in the same folder. That
+ * process reads the whole folder, which takes minutes for a large one.
+ */
+const BEGIN_WAIT_MS = 600_000;
+
+/**
+ * Calls `work` under the lock for beginning a workspace in `folder`. Two processes that both find no workspace there,
+ * such as two hooks that an agent calls at the same time, would otherwise each begin one. `work` must therefore first
+ * look for a workspace again. Throws `LOCKED` if the lock is not free in time.
+ */
+export async function withBeginning<T>(
+  { backends, layout, waitMs }: Place,
+  folder: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  makeFolders(backends.disk, layout.home);
+  const lock = await backends.openLock(layout.beginLock(folder));
+  try {
+    using _held = await lock.exclusive(Math.max(waitMs, BEGIN_WAIT_MS));
+    return await work();
+  } finally {
+    lock.close();
+  }
+}
+
+/**
  * Moves a workspace's folder, with its mirror. First calls `before` under the workspace's lock, so that a durable note
  * can precede the move. If `before` throws, nothing is moved. Throws `LOCKED` if another process changes or syncs the
  * workspace and does not end in time.

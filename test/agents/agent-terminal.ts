@@ -224,7 +224,8 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   [/^✻ \S+ for .*/, ""],
   [/Worked for .*/, "Worked for a moment"],
   [/ · \d+(?:\.\d+)?m?s$/, ""],
-  [/\d+:\d\d [AP]M/, "9:41 AM"],
+  // A time at the right edge of the window. An hour of two digits takes the place of the space before a shorter one.
+  [/(?: \d|\d\d):\d\d [AP]M/, " 9:41 AM"],
   [/\/tmp\/chronicle-agents-\w+\/project/, "~/project"],
 ];
 
