@@ -7,7 +7,7 @@ import { optional } from "../util/optional.ts";
 export class ActionBracket {
   readonly #workspace: ActionApi;
   /**
-   * The ends of actions that could not be recorded, by the id of the action. Such an action stays open until its end is
+   * Maps the id of an action to its end, if this end could not be recorded. Such an action stays open until its end is
    * recorded. Until then, changes of others may be attributed to the action.
    */
   readonly #unrecorded = new Map<string, ActionEnd>();
@@ -38,15 +38,16 @@ export class ActionBracket {
   }
 
   /**
-   * Finishes an action. Never rejects. Returns `undefined` if `finishAction` succeeded. Otherwise, closes the action as
-   * `#close` does, and returns the first error. If the action cannot be closed either, keeps its end in `#unrecorded`.
+   * Finishes an action. Never rejects. Returns `undefined` if `finishAction` succeeds. If `finishAction` fails, calls
+   * `#close` and returns the error of `finishAction`. If `#close` fails too, keeps the end of the action in
+   * `#unrecorded`.
    */
   async #finish(id: string, end: ActionEnd): Promise<unknown> {
     try {
       await this.#workspace.finishAction(id, end);
       return undefined;
     } catch (trouble) {
-      // Drop an error of `#close`, because the first error already tells the caller about the problem.
+      // Ignore the error of `#close`: the error of `finishAction` already tells the caller about the problem.
       await this.#close(id, end).catch(() => this.#unrecorded.set(id, end));
       return trouble;
     }
@@ -74,7 +75,7 @@ export class ActionBracket {
       try {
         await this.#close(id, end);
       } catch (trouble) {
-        // The earlier call has reported the error, and the next call tries again to record the end.
+        // With `warn`, ignore the error: the earlier call has reported it, and the next call tries again.
         if (onFailure !== "warn") throw trouble;
       }
     }
@@ -85,9 +86,9 @@ export class ActionBracket {
 export class TransactionBracket {
   readonly #workspace: ActionApi;
   /**
-   * The sessions of transactions that could not be ended, by the transaction's id. Such a transaction must be ended
-   * before the next transaction of the session begins. Otherwise, the next transaction would become a savepoint of the
-   * unended one.
+   * Maps the id of a transaction that could not be ended to the session of the transaction. Such a transaction must be
+   * ended before the next transaction of the session begins. Otherwise, the next transaction would become a savepoint
+   * of the unended one.
    */
   readonly #unended = new Map<string, string | undefined>();
 

@@ -60,9 +60,9 @@ export interface Classed {
 /** A file's state and content. The content is read in pieces. */
 export interface FileContent extends FileShape, Classed {
   /**
-   * Yields the bytes from `start` to `end` (exclusive). Default: all bytes. If the bytes do not match the hash, throws
-   * `BLOB_CORRUPT` before the last byte. A range is yielded only after the whole content was compared with its hash. A
-   * process compares a large content once, as long as the stored file does not change.
+   * Yields the bytes from `start` to `end` (exclusive). Default: all bytes. A read of all bytes throws `BLOB_CORRUPT`
+   * before the last byte if the bytes do not match the hash. A read of a range first compares the whole content with
+   * its hash. For a large content, a process does this only once, as long as the stored file does not change.
    */
   pieces(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
 }
@@ -141,7 +141,7 @@ export interface FileWriteShape {
 export interface HistoryOptions {
   /** The maximum number of results (default: all). */
   readonly limit?: number;
-  /** Only iterations after this number. */
+  /** Only iterations with a greater number than this. */
   readonly after?: number;
   /** True to add what each iteration changed, as a patch (default: false). */
   readonly patch?: boolean;
@@ -150,7 +150,7 @@ export interface HistoryOptions {
 export interface BlameOptions {
   /** A moment. Default: the present content, with edits on disk that are not recorded yet. */
   readonly at?: string;
-  /** The first and the last line to answer about, from 1. Default: all lines. */
+  /** The first and the last line of the answer, counted from 1. Default: all lines. */
   readonly fromLine?: number;
   readonly toLine?: number;
 }
@@ -223,7 +223,7 @@ export interface BlameShape extends Classed {
 export interface TextHistoryOptions {
   /** Only this file, or files beneath this folder. Default: all. */
   readonly path?: string;
-  /** The maximum number of changes, the newest. Default: 100. */
+  /** The maximum number of changes. If there are more, only the newest are returned. Default: 100. */
   readonly limit?: number;
 }
 
@@ -341,8 +341,8 @@ export interface EventsOptions {
  * created. A write is durable when its promise resolves, and is one operation for `undo`. Concurrent writes of several
  * callers are made durable together.
  *
- * The caller must not change an array that it passed as the content until the promise of the write resolves, because an
- * array of more than 1 MiB is not copied.
+ * Until the promise of a write resolves, the caller must not change the array that it passed as the content. The reason
+ * is that an array of more than 1 MiB is not copied.
  */
 export interface FileApi {
   /** Returns a page of the paths of a moment, with their states. */
@@ -384,24 +384,25 @@ export interface FileApi {
    */
   history(path: string, options?: HistoryOptions): Promise<IterationShape[]>;
   /**
-   * Returns the lines of a file, each with the iteration that wrote it and its actor. A file that was renamed is followed
-   * to its earlier paths. Lines that an undo or a restore brought back belong to whoever wrote them first. Throws
-   * `REFUSED` for a folder, a link and a binary file, `LIMIT_EXCEEDED` for a content of more than 32 MiB, and the errors
-   * of `file`.
+   * Returns the lines of a file, each with the iteration that wrote the line, and with the actor of this iteration.
+   * Follows a renamed file to its earlier paths. Lines that an undo or a restore brought back belong to whoever wrote
+   * them first. Throws `REFUSED` for a folder, a link and a binary file, `LIMIT_EXCEEDED` for a content of more than 32
+   * MiB, and the errors of `file`.
    */
   blame(path: string, options?: BlameOptions): Promise<BlameShape>;
   /**
-   * Returns the iterations that changed how often a text occurs in a file. The text is searched as it is. For agents and
-   * readers, secrets by their names are not searched. Contents of more than 32 MiB are not searched.
+   * Returns the iterations that changed how often a text occurs in a file. The text is not a pattern. For agents and
+   * readers, files that are secrets by their names are not searched. Contents of more than 32 MiB are not searched.
    */
   textHistory(text: string, options?: TextHistoryOptions): Promise<TextHistoryShape>;
   /**
-   * Returns the lines that match a JavaScript regular expression, in the contents of a recorded state, or with `history`
-   * in all kept contents of any time. Each line is searched by itself. A pattern with `\p{`, `\u{` or a character beyond
-   * U+FFFF, such as an emoji, is read with the flag `u`. With `history`, a line that several iterations in
-   * a row have is one match. For agents and readers, secrets by their names are not searched. A search that takes too
-   * long for a content is given up, and `complete` is then false. Throws `USAGE` for an invalid pattern or option,
-   * `NOT_FOUND` for a path that was never recorded, and `LIMIT_EXCEEDED` if more lines match than can be held in memory.
+   * Returns the lines that match a JavaScript regular expression. Searches the contents of a recorded state or, with
+   * `history`, all kept contents of any time. Each line is searched by itself. A pattern with `\p{`, `\u{` or a
+   * character beyond U+FFFF, such as an emoji, is read with the flag `u`. With `history`, a line that is in several
+   * consecutive iterations is one match. For agents and readers, files that are secrets by their names are not
+   * searched. If the search of a content takes too long, the content is skipped, and `complete` is false. Throws
+   * `USAGE` for an invalid pattern or option, `NOT_FOUND` for a path that was never recorded, and `LIMIT_EXCEEDED` if
+   * more lines match than can be held in memory.
    */
   grep(pattern: string, options?: GrepOptions): Promise<GrepShape>;
   /**
@@ -410,14 +411,15 @@ export interface FileApi {
    */
   blob(hash: string): Promise<BlobContent>;
   /**
-   * Yields the events of the log in order, each once, whichever process records them. Ends without an error when
-   * `signal` aborts or the workspace is closed.
+   * Yields the events of the log in order, each once, including events that other processes record. Ends without an
+   * error when `signal` aborts or the workspace is closed.
    */
   events(options?: EventsOptions): AsyncIterable<LogEventShape>;
   /**
-   * Yields how far the history has grown: at once, and then soon after each change, whichever process records it. Many
-   * events in quick succession are one change, and the more callers follow, the longer the time between two changes (at
-   * most a second). This is for pages that read again what they show. `events` has each event.
+   * Yields how far the history has grown: at once, and then soon after each change, including changes that other
+   * processes record. Events in quick succession are one change. The more callers follow, the longer is the time
+   * between two changes, up to one second. A page can use this to reload what it shows. To get every event, use
+   * `events`.
    */
   followHead(options?: Pick<EventsOptions, "signal">): AsyncIterable<HeadChangeShape>;
 }

@@ -156,21 +156,25 @@ export interface RecentOptions {
   /** Only work after this moment. */
   readonly since?: string;
   /**
-   * Only work whose last event (`to_seq`) is before this event. The next page of the list has the `to_seq` of the last
-   * item.
+   * Only work whose last event (`to_seq`) is before this event. To get the next page of the list, pass the `to_seq` of
+   * the last item.
    */
   readonly before?: number;
-  /** Only work whose last event (`to_seq`) is after this event: what is new since an answer with this `seq`. */
+  /**
+   * Only work whose last event (`to_seq`) is after this event. To get only new work, pass the `seq` of the last answer.
+   */
   readonly after?: number;
   /**
-   * An answer that takes this event into account is enough. A server may then give several callers the same answer, which
-   * is at most two seconds old (default: the answer takes everything into account).
+   * The event that the answer must at least take into account. A server may then give several callers the same answer,
+   * which is at most two seconds old. Default: the answer takes all events into account.
    */
   readonly atLeast?: number;
   readonly kind?: RecentItemKind;
   /** Only work of the session whose id is this text, or begins with it. */
   readonly session?: string;
-  /** Only work whose text, or the text of one of its actions, contains this text. Upper and lower case are the same. */
+  /**
+   * Only work whose summary, or the summary of one of its actions, contains this text. Ignores upper and lower case.
+   */
   readonly grep?: string;
   /** False to list a renamed file as a deleted and a created path (default: true). */
   readonly renames?: boolean;

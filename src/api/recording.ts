@@ -1,14 +1,14 @@
 import type { RecorderShape, RecordingShape } from "./shapes.ts";
 
-/** A reason why nothing is recorded, whoever runs, and the next step for a person. */
+/** A reason why nothing is recorded, even if recorders run, and the next step for a person. */
 export interface RecordingObstacle {
   readonly reason: string;
   readonly hint: string;
 }
 
 /**
- * Returns what is recorded at present. An obstacle outweighs all recorders. A recorder with a trouble counts only as
- * the reason why nothing is recorded.
+ * Returns what is recorded at present. With an obstacle, nothing is recorded. A recorder with a `trouble` does not
+ * record. If no recorder works, the `trouble` of the first one is the reason.
  */
 export function recordingShape(by: readonly RecorderShape[], obstacle?: RecordingObstacle): RecordingShape {
   if (obstacle !== undefined) return { state: "nothing", by: [...by], ...obstacle };
@@ -20,7 +20,10 @@ export function recordingShape(by: readonly RecorderShape[], obstacle?: Recordin
   return { state: "nothing", by: [...by], reason, hint };
 }
 
-/** Returns the shape with further recorders. An obstacle that is a reason of its own stays in force. */
+/**
+ * Adds recorders to a shape. The reason of the shape stays in force if it is an obstacle and not the `trouble` of a
+ * recorder.
+ */
 export function withRecorders(shape: RecordingShape, more: readonly RecorderShape[]): RecordingShape {
   if (more.length === 0) return shape;
   const { by, reason, hint } = shape;

@@ -1,6 +1,6 @@
 import type { ChangeShape } from "./shapes.ts";
 
-/** Returns the changes without the deleted files that were renamed: the change of the new path stands for both. */
+/** Leaves out the deletion of each renamed file, because the change of the new path stands for both paths. */
 export function withoutRenamedFrom(changes: readonly ChangeShape[]): readonly ChangeShape[] {
   const renamed = new Set(changes.flatMap((one) => (one.from === undefined ? [] : [keyOf(one.from, one.from_b64)])));
   if (renamed.size === 0) return changes;
@@ -9,7 +9,8 @@ export function withoutRenamedFrom(changes: readonly ChangeShape[]): readonly Ch
 
 /**
  * Returns the changes with one patch for each renamed file. If the contents of a renamed file differ and cannot be
- * shown, it stays a deleted and a created file, so that the patch says that it is incomplete.
+ * shown, keeps its deletion and its creation as two changes. The patch of these changes then says that it is
+ * incomplete.
  */
 export function withRenamePatches(changes: readonly ChangeShape[]): readonly ChangeShape[] {
   const joined = changes.map(({ from, rename_patch: patch, ...change }) =>

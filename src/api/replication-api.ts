@@ -65,7 +65,7 @@ export interface ReplicaAdmission {
   /** True if the replica may not write back. */
   readonly readOnly: boolean;
   /**
-   * The actor in place of a reserved name in the replica's changes. The names for people and for Chronicle, such as
+   * The actor that replaces a reserved name in the replica's changes. The names for people and for Chronicle, such as
    * `human` and `chronicle`, are reserved. Absent: all changes keep their actors.
    */
   readonly actor?: string;

@@ -4,7 +4,7 @@ import * as z from "zod";
 // `count`, `bits`, `flag` and `many` parse them. The engine checks all values again.
 
 const MAX_WORD = 200;
-/** The limit of `core/values/path.ts` in bytes, plus the prefix of a root (`@<root id>:`). */
+/** The maximum length of a path: the limit of `core/values/path.ts`, plus the prefix of a root (`@<root id>:`). */
 const MAX_PATH = 66_000;
 const MAX_PATHS = 10_000;
 /** The maximum depth of nested JSON: enough for any request, and far below the depth at which a stack overflows. */

@@ -6,7 +6,7 @@ interface FileRequest {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** The operation for each value of `as`, except for `content`. */
+/** Maps each value of `as`, except for `content`, to its operation. */
 const OPERATION_OF: Readonly<Record<string, FileRequest["operation"]>> = {
   history: "fileHistory",
   iteration: "fileAtIteration",
@@ -39,8 +39,9 @@ function otherMeaning(rest: string): FileRequest | undefined {
  * of `x`. `as` (`content`, `history`, `iteration`) decides. Without `as`, the path requests the content of the file
  * `x/history` only if `x/history` was ever recorded as a file or link and `x` never was.
  *
- * A virtual path has the meaning that `virtualPath` returns, with two exceptions: `as` is `content`, or the path also
- * has the form `x/history` or `x/at/3` and `as` requests this form.
+ * A virtual path has the meaning that `virtualPath` returns. There are two exceptions. If `as` is `content`, the path
+ * requests the content of a file. If the virtual path also has the form `x/history` or `x/at/3`, and `as` requests this
+ * form, `as` decides.
  */
 export async function meantByPath(on: WorkspaceApi, rest: string, as?: string): Promise<FileRequest> {
   const content: FileRequest = { operation: "readFile", params: { path: rest } };

@@ -56,7 +56,10 @@ interface Row<On> extends RouteText, RouteInput {
   readonly method: Method;
   readonly path: string;
   readonly reply: ReplyKind;
-  /** Performs a request. The row's schemas have already parsed its query and body. Throws `ChronicleError`. */
+  /**
+   * Performs a request. The row's schemas have already parsed the query and the body of the request. Throws
+   * `ChronicleError`.
+   */
   answer(on: On, asked: Asked<unknown, unknown>): Promise<Answer>;
 }
 

@@ -16,7 +16,7 @@ import { optional } from "../../../util/optional.ts";
 // A server does not watch the caller's processes. A session, action or transaction of a client therefore does not end
 // with a process.
 
-/** Throws `USAGE` for the id of a process, because the server may be on another machine. */
+/** Throws `USAGE` if the caller gives a process id, because the process may not be on the server's machine. */
 function refuseProcess(pid: number | null | undefined): void {
   if (typeof pid === "number") throw elsewhere("end something with a process");
 }

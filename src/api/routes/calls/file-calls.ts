@@ -92,7 +92,7 @@ export const textHistory = defineCall({
   method: "GET",
   path: `${WORKSPACE}/text-history`,
   reply: { json: "TextHistoryShape" },
-  // The answer says how many changes there are, so a greater limit than a request may have is no error.
+  // A limit above the maximum is no error, but is lowered, because the answer says how many changes there are.
   ask: (text: string, { path, limit }: TextHistoryOptions = {}) => ({
     query: { text, path, limit: limit === undefined ? undefined : Math.min(limit, MAX_PAGE) },
   }),
@@ -103,7 +103,7 @@ export const grep = defineCall({
   method: "GET",
   path: `${WORKSPACE}/grep`,
   reply: { json: "GrepShape" },
-  // The answer says how many matches there are, so a greater limit than a request may have is no error.
+  // A limit above the maximum is no error, but is lowered, because the answer says how many matches there are.
   ask: (pattern: string, { paths, at, history, ignoreCase, fixed, filesOnly, limit }: GrepOptions = {}) => ({
     query: {
       ...{ pattern, path: paths, at, history },

@@ -124,9 +124,9 @@ const diff = workspaceRoute(calls.diff, {
 const MOST_IN_CURSOR = 1_000;
 
 /**
- * Returns a cursor for each path of the list. The cursor is the path itself, with two exceptions: if the path is too
- * long, or equal to an earlier path of the list, the cursor is a hash. Paths that are not UTF-8 are escaped, and two
- * escaped paths can be equal.
+ * Returns a cursor for each path of the list. The cursor is the path itself. If the path is too long, or equal to an
+ * earlier path of the list, the cursor is a hash. Two paths of the list can be equal because paths that are not UTF-8
+ * are escaped.
  */
 function cursorsOf(shown: readonly string[]): string[] {
   const met = new Map<string, number>();
