@@ -51,10 +51,6 @@ export interface OmittedChangeShape {
   ambiguous?: true;
 }
 
-/**
- * A change that an undo, a redo or a rollback made to an omitted path, from contents that were kept aside. The history
- * does not contain the change.
- */
 /** The branch that is checked out, and its commit. Without `branch`, HEAD is detached. Without `commit`, it is unborn. */
 export interface GitHeadShape {
   branch?: string;
@@ -91,6 +87,8 @@ export interface GitChangeShape {
   also: string[];
 }
 
+// A change that an undo, a redo or a rollback made to an omitted path, from contents that were kept aside. The history
+// does not contain the change.
 export interface AsideChangeShape {
   path: string;
   path_b64?: string;
@@ -924,7 +922,8 @@ export interface RunShape {
   git?: GitChangeShape[];
   /**
    * Paths that either this run or another bracket (a run, a command's action, a transaction) may have changed, because
-   * both were open at the same time. These changes do not belong to the run, and an undo of the run leaves them.
+   * both were open at the same time. These changes do not belong to the run, and an undo of the run does not invert
+   * them.
    */
   ambiguous: string[];
   /**

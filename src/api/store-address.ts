@@ -27,7 +27,7 @@ function writtenScheme(address: string): string | undefined {
 /** The schemes of stores that end with the process that opened them. */
 const ENDS_WITH_PROCESS: ReadonlySet<string> = new Set<StoreScheme>(["memory"]);
 
-/** True if a store of this address does not end with the process that opened it. Looks only at the scheme. */
+/** Returns true if a store at this address outlives the process that opened it. Looks only at the scheme. */
 export function outlivesProcess(address: string): boolean {
   return !ENDS_WITH_PROCESS.has(writtenScheme(address) ?? "");
 }

@@ -21,8 +21,8 @@ export interface InitOptions
    */
   readonly adopt?: string;
   /**
-   * True to allow the roots `/`, a home folder, and the folders Desktop, Documents and Downloads in it. Also allows
-   * `adopt` for a folder that still exists. Default: false.
+   * True to allow as roots `/`, a home folder, and the folders Desktop, Documents and Downloads of a home folder. Also
+   * allows `adopt` if the old folder still exists. Default: false.
    */
   readonly force?: boolean;
 }
@@ -181,13 +181,13 @@ export interface StoreApi {
   archive(id: string, archived?: boolean): Promise<WorkspaceShape>;
   workspaces(): Promise<WorkspaceShape[]>;
   /**
-   * Returns the changes in a workspace (its whole id or exact name) that a person has marked as looked at. An agent has
-   * marks of its own.
+   * Returns the changes in a workspace that a person has marked as looked at. `id` is the whole id or the exact name of
+   * the workspace. An agent has marks of its own.
    */
   marks(id: string, options?: MarkOptions): Promise<MarksShape>;
   /**
-   * Marks changes in a workspace as looked at, or no longer. Marks are kept beside the history, and are no part of it.
-   * At most 5,000 marks (1 MiB) of each person are kept; the oldest give way.
+   * Marks changes in a workspace as looked at, or removes such marks. Marks are kept beside the history, and are no
+   * part of it. At most 5,000 marks (1 MiB) of each person are kept. Beyond this limit, the oldest marks are removed.
    */
   mark(id: string, changes: MarkChanges, options?: MarkOptions): Promise<void>;
   /**
@@ -198,8 +198,8 @@ export interface StoreApi {
   /** Frees contents that no workspace of the store needs, and forgotten histories whose 24 hours are over. */
   gc(): Promise<GcShape>;
   /**
-   * Returns the disk usage of the store. `kept`: false to leave out `kept_beside`, for which all logs must be read.
-   * Default: true.
+   * Returns the disk usage of the store. With `kept: false`, leaves out `kept_beside`, because all logs must be read to
+   * compute it. Default: true.
    */
   du(options?: { readonly kept?: boolean }): Promise<DuShape>;
   /** Checks the machine, the store and the key, and returns each check with its result. */
@@ -249,8 +249,8 @@ export interface StoreOptions {
   /** Called after each commit that this store object makes in any workspace, with the number of events. */
   readonly onCommit?: (commit: { readonly events: number }) => void;
   /**
-   * The limits on the history that is kept. A limit that is absent here comes from `config.yaml`, and else from the
-   * defaults (`docs/library.md`).
+   * The limits on the history that is kept. A limit that is absent here is taken from `config.yaml` or, if
+   * `config.yaml` does not set it, from the defaults (`docs/library.md`).
    */
   readonly retention?: Partial<RetentionShape>;
   /** Defaults that replace the built-in ones. They apply to limits that neither `retention` nor `config.yaml` sets. */

@@ -42,7 +42,7 @@ export interface SyncBridge {
   readonly resolve_conflict: (session_id: string, path: string, resolution: ConflictResolution) => Promise<void>;
 }
 
-/** Options of a bridge: the syncs, the address of the origin, and the settings of each sync that the bridge starts. */
+/** Options of a `SyncBridge`: the syncs, the address of the origin, and the settings of each sync that it starts. */
 export interface SyncBridgeOptions extends Omit<SyncStart, "workspace" | "folder"> {
   /** The result of `openSyncs`, or `client.syncs` of a client of the store's process. */
   readonly syncs: SyncApi;
@@ -54,7 +54,7 @@ const KEPT: Readonly<Record<ConflictResolution, SyncResolution["keep"]>> = {
   merge: "merge",
 };
 
-/** Makes a bridge. A session of the bridge is a workspace at the origin `upstream` of the options. */
+/** Returns a `SyncBridge`. Its sessions are the workspaces of the origin `upstream`. */
 export function syncBridge({ syncs, ...start }: SyncBridgeOptions): SyncBridge {
   const isOf = (session: string, sync: SyncShape): boolean =>
     sync.upstream === upstreamUrl(start.upstream) && (sync.workspace === session || sync.asked === session);

@@ -66,15 +66,15 @@ export interface DiffOptions {
   readonly paths?: readonly string[];
   /** True to add a unified diff to each change (default: false). */
   readonly patch?: boolean;
-  /** True to say of deleted and created files which ones are one renamed file (default: false). */
+  /** True to report which deleted and created files are one renamed file (default: false). */
   readonly renames?: boolean;
 }
 
 /** Options of `WorkspaceApi.find`. */
 export interface FindOptions {
   /**
-   * True to find names that contain the given text. The letters A to Z are then the same in upper and lower case
-   * (default: false).
+   * True to find names that contain the given text (default: false). This search ignores the case of the letters A to
+   * Z.
    */
   readonly part?: boolean;
 }
@@ -102,21 +102,16 @@ export interface RestoreOptions extends ProgressOptions {
   readonly force?: boolean;
 }
 
-/**
- * Options of an undo or a redo. Without a selection, one operation is undone or redone (`operation`). With a selection,
- * exactly the selected changes are undone. An undo keeps later edits, and merges with them. Changes that do not merge
- * become conflicts. A redo throws `USAGE` if a selection is given.
- */
-/** A file, or a folder, of which an undo undoes all or some hunks of the selected work. */
+/** A file or folder in which an undo undoes all or some hunks of the selected work. */
 export interface UndoPart {
   readonly file: string;
   /**
-   * The first and the last line, as in `UndoOptions` (default of `toLine`: `fromLine`). Without them, all of the work in
-   * the file, or beneath the folder, is undone.
+   * The first and the last line, as in `UndoOptions` (default of `toLine`: `fromLine`). Without `fromLine`, all of the
+   * work in the file, or beneath the folder, is undone.
    */
   readonly fromLine?: number | undefined;
   readonly toLine?: number | undefined;
-  /** True if only the hunk is meant whose lines are exactly these, as `UndoHunksShape` gives them (default: false). */
+  /** True to undo only the hunk that has exactly these lines in `UndoHunksShape` (default: false). */
   readonly hunk?: boolean | undefined;
   /**
    * The SHA-256 of the content in which the lines were counted, or `null` if there was no file. If the file has another
@@ -125,6 +120,11 @@ export interface UndoPart {
   readonly seen?: string | null | undefined;
 }
 
+/**
+ * Options of an undo or a redo. Without a selection, one operation is undone or redone (`operation`). With a selection,
+ * exactly the selected changes are undone. An undo keeps later edits, and merges with them. Changes that do not merge
+ * become conflicts. A redo throws `USAGE` if a selection is given.
+ */
 export interface UndoOptions extends ProgressOptions, Selection {
   /**
    * The operation to undo or redo. Default: for `undo`, the last operation that is not undone; for `redo`, the last
@@ -132,35 +132,36 @@ export interface UndoOptions extends ProgressOptions, Selection {
    */
   readonly operation?: string;
   /**
-   * Only for an undo: the first line of `file`, counted from 1 in its present content. Then only the hunks of the work
-   * at the lines from this one to `toLine` are undone. A hunk that touches these lines is undone whole, and a deletion
-   * if a line before or after its gap is among them. With `file` alone, the work is that of `operation`. The answer then
-   * has the patch of the change. Throws `NOT_FOUND` if the work has no hunk there, and `REFUSED` if the path is no text.
+   * Only for an undo: a line of `file`, counted from 1 in the present content. Only those hunks of the work are undone
+   * that touch the lines from `fromLine` to `toLine`. Such a hunk is undone as a whole. A deletion touches the line
+   * before its gap and the line after its gap. If `file` is the only field of the selection, the work is that of
+   * `operation`. The answer has the patch of the change. Throws `NOT_FOUND` if no hunk of the work touches these lines,
+   * and `REFUSED` if the file is not text.
    */
   readonly fromLine?: number;
   /** The last line (default: `fromLine`). */
   readonly toLine?: number;
   /**
-   * Only for an undo: the files of which all or some hunks are undone, in one operation. The work is that of the
-   * selection or, without one, that of `operation`. Throws as `fromLine` does if the work has changed nothing at one of
-   * the parts. Not allowed together with `fromLine`.
+   * Only for an undo: the files in which all or some hunks are undone, in one operation. The work is that of the
+   * selection or, without a selection, that of `operation`. Throws the same errors as `fromLine` if the work has
+   * changed nothing at one of the parts. Not allowed together with `fromLine`.
    */
   readonly parts?: readonly UndoPart[];
   /**
-   * Only for a dry run of an undo: true to return the single hunks of the work (default: false). If `parts` name lines
-   * of a file, only the hunks at these lines are returned.
+   * Only for a dry run of an undo: true to return each hunk of the work separately (default: false). If `parts` name
+   * lines of a file, only the hunks at these lines are returned.
    */
   readonly hunks?: boolean;
   /** True to change nothing, and return the effect of the undo or redo (default: false). */
   readonly dryRun?: boolean;
   /**
-   * True to overwrite edits that were made since the operation (default: false). These edits are captured first, so that
-   * the history keeps them. Default: an undo keeps the edits, and merges with them.
+   * True to overwrite edits that were made since the operation (default: false). These edits are captured first, so
+   * that the history keeps them. With false, an undo keeps the edits, and merges with them.
    */
   readonly force?: boolean;
   /**
-   * True to merge nothing (default: false). If a path was edited since, the undo or redo throws `REFUSED` and changes
-   * nothing. Not allowed together with `force`.
+   * True to merge nothing (default: false). If a path was edited after the work, the undo or redo throws `REFUSED` and
+   * changes nothing. Not allowed together with `force`.
    */
   readonly exact?: boolean;
 }
@@ -279,8 +280,8 @@ export interface RunOptions extends ProgressOptions {
    */
   readonly within?: string;
   /**
-   * Network events that a sandbox or proxy observed. They are stored in the record of the session. A function is called
-   * after the command has ended. Default: none.
+   * Network events that a sandbox or proxy observed. They are stored in the record of the session. If this is a
+   * function, it is called after the command has ended. Default: none.
    */
   readonly networkEvents?: readonly unknown[] | (() => readonly unknown[]);
   readonly notes?: readonly string[];
@@ -371,8 +372,8 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   operations(): Promise<OperationShape[]>;
   recent(limit?: number, options?: RecentOptions): Promise<RecentShape>;
   /**
-   * Returns all work of the history in columns, in bounded pieces, for drawing it over time. Reads no event: a piece of
-   * 20,000 ticks takes some ten milliseconds.
+   * Returns the work of the history in columns, so that it can be drawn over time. Each call returns a limited number
+   * of ticks. Reads no events, so that 20,000 ticks take about ten milliseconds.
    */
   ticks(options?: TicksOptions): Promise<TicksShape>;
   log(options?: LogOptions): Promise<LogEventShape[]>;

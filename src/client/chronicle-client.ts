@@ -206,7 +206,7 @@ class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
   }
 }
 
-/** A server knows the person by the token. */
+/** Throws `USAGE` if the options name a person, because a server chooses the person by the caller's token. */
 function refusePerson({ person }: api.MarkOptions): void {
   if (person !== undefined) throw elsewhere("name another person");
 }

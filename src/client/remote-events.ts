@@ -44,7 +44,10 @@ export function remoteEvents(
   });
 }
 
-/** Yields how far a workspace's history has grown. Connects again like `remoteEvents`; each connection begins anew. */
+/**
+ * Yields how far a workspace's history has grown. Reconnects like `remoteEvents`, but each connection begins with the
+ * present head.
+ */
 export function remoteHead(wire: Wire, params: Params, signal: AbortSignal): AsyncIterable<HeadChangeShape> {
   const place: Place = { after: undefined, reached: false };
   return reconnected(wire, signal, place, async function* (ended) {
@@ -88,7 +91,7 @@ async function* reconnected<T>(
   }
 }
 
-/** The two ends of a connection: the caller's signal, and a silence that lasts too long. */
+/** The two reasons for which a connection ends: the caller's signal, and a silence that lasts too long. */
 interface Ended {
   readonly signal: AbortSignal;
   readonly silence: Silence;

@@ -25,7 +25,7 @@ export interface WireReply {
 }
 
 export interface Transport {
-  /** Sends a request. Throws `UNAVAILABLE` when no server answers, and when `signal` aborts it. */
+  /** Sends a request. Throws `UNAVAILABLE` if no server answers, and if `signal` aborts the request. */
   send(request: WireRequest): Promise<WireReply>;
   /** Closes all connections, including those that are in use. Does nothing in a transport over `fetch`. */
   close(): Promise<void>;
@@ -74,7 +74,7 @@ export function unavailable(where: string, cause: unknown): ChronicleError {
   });
 }
 
-/** The end of the message about a certificate that is not valid now, by OpenSSL's error code. */
+/** Maps OpenSSL's error code for a certificate that is not valid now to the end of the error message. */
 const OUT_OF_TIME: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: "has expired",
   CERT_NOT_YET_VALID: "is not valid yet",

@@ -73,7 +73,10 @@ export class Wire {
     return this.#transport.close();
   }
 
-  /** Sends a request. If the server does not know some of its `detailFields`, sends it again without them. */
+  /**
+   * Sends a request. If the server does not know some of the request's `detailFields`, sends the request again without
+   * these fields.
+   */
   async #send<T>(ask: Ask, read: (reply: WireReply) => Promise<T>): Promise<T> {
     const { detailFields = [] } = ask.asking;
     if (detailFields.length === 0) return this.#sendOnce(ask, read);
@@ -243,8 +246,8 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
 }
 
 /**
- * The error codes by status, for replies without a known code. Such a reply comes from a proxy, for example, or from a
- * newer version of Chronicle.
+ * Maps the status of a reply without a known error code to an error code. Such a reply comes from a proxy, for example,
+ * or from a newer version of Chronicle.
  */
 const CODE_OF: Readonly<Record<number, ErrorCode>> = {
   401: "UNAUTHENTICATED",
@@ -276,7 +279,10 @@ export function problemError(status: number, text: string): ChronicleError {
   });
 }
 
-/** Returns the fields of the query that the server does not know, if that is why it refused a request. */
+/**
+ * Returns the query fields that the server does not know, if the server refused a request because of them. Returns an
+ * empty list for any other error.
+ */
 function unknownFields(error: unknown): string[] {
   if (!(error instanceof ChronicleError) || error.code !== "USAGE") return [];
   const [, names] = /^query: (.+) (?:is|are) not known here$/.exec(error.message) ?? [];
