@@ -26,8 +26,8 @@ const shared = globalThis as { [AT_START_KEY]?: ReadonlyMap<number, string> };
 const AT_START = (shared[AT_START_KEY] ??= inheritedDescriptors());
 
 /**
- * The program must import this module before all others, because a descriptor that another module has opened would look
- * inherited.
+ * The inheritance of this process. The program must import this module before all others, because a descriptor that
+ * another module has opened would look inherited.
  */
 export const INHERITED: Inheritance = { descriptors: () => stillOpen(AT_START), bytes };
 

@@ -20,8 +20,9 @@ export interface Sink {
 }
 
 /**
- * The surroundings of the command line. `start.ts` makes them from the process. If the store's long-lived process
- * carries out a command, the surroundings are those of the client process.
+ * The interface of a command line to its process: arguments, environment, streams and signals. If the store's
+ * long-lived process carries out a command, they are those of the client process. `start.ts` makes the `Io` of a
+ * process.
  */
 export interface Io {
   /** The arguments without the program and the script. */
@@ -54,7 +55,7 @@ export interface Io {
   /**
    * Set if this is the store's long-lived process and it carries out a command for a client process. `needsClient`
    * returns the error that hands the command back to the client (see `NeedsClient`). `changing` must be called before
-   * each change. `progress` shows a text on the client's terminal at once, in place of the one before.
+   * each change. `progress` shows a text on the client's terminal at once, in place of the previous text.
    */
   readonly served?: {
     readonly needsClient: (reason: string) => NeedsClient;
@@ -62,39 +63,43 @@ export interface Io {
     readonly progress: (text: string) => void;
   };
   /**
-   * The id of this command. Set if the store's process may have begun the command before. A change is made only once
+   * The id of this command. Set if the store's process may have begun this command already. A change is made only once
    * for each id.
    */
   readonly request?: string;
   /**
-   * Makes the output of this command go to the user's pager as soon as it does not fit on the screen. In the store's
-   * process, the output waits for the end of the command. Absent if no terminal belongs to this process, nor to a client.
+   * Sends the output of this command to the user's pager once the output does not fit on the screen. In the store's
+   * process, the output is held back until the command ends. Absent if neither this process nor its client has a
+   * terminal.
    */
   readonly page?: () => void;
   /** Starts the command of a run in the client process for which this process carries out `chronicle run`. */
   readonly runner?: CommandRunner;
   /**
-   * The end of a run's command. It is set if the store's process has recorded the start of the run, but has then ended
-   * before the command. In this case, this process records the end.
+   * The end of a run's command. Set if the store's process has recorded the start of the run, but has ended before the
+   * run's command. This process then records the end of the run.
    */
   readonly ended?: RunOptions["ended"];
-  /** Runs a command line in other surroundings, for a process that carries out commands. Resolves to the exit code. */
+  /**
+   * Runs a command line with another `Io`, for a process that carries out the commands of clients. Resolves to the exit
+   * code.
+   */
   readonly runInside?: (io: Io) => Promise<number>;
   /**
-   * Calls back at SIGINT (Ctrl-C), SIGTERM and SIGHUP. While a callback is set, these signals do not end the process.
-   * Returns a function that removes the callback.
+   * Calls `callback` on SIGINT (Ctrl-C), SIGTERM and SIGHUP. While a callback is set, these signals do not end the
+   * process. Returns a function that removes the callback.
    */
   onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void;
   /**
    * Ends this process by the signal that ended its command, once all output is written. If this process ended with an
-   * exit code instead, a shell would continue a loop that contains the command. If this process ignores the signal,
-   * this process nevertheless ends with its exit code.
+   * exit code instead, a shell would continue a loop that contains the command. If this process ignores the signal, it
+   * ends with its exit code instead.
    */
   endBy(signal: NodeJS.Signals): void;
   /**
-   * Calls back with each uncaught error. While a callback is set, errors of the system, of SQLite and of Chronicle
-   * (`ChronicleError`) do not end the process; any other error still does. Returns a function that removes the
-   * callback.
+   * Calls `callback` with each uncaught error. While a callback is set, errors of the system, of SQLite and of
+   * Chronicle (`ChronicleError`) do not end the process; any other error still does. Returns a function that removes
+   * the callback.
    */
   onUncaught(callback: (error: unknown) => void): () => void;
 }

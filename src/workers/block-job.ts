@@ -6,7 +6,7 @@ import { freeBytes } from "../util/free-bytes.ts";
 import type { ConfinedFs, OpenedFile } from "../worktree/files/confined-fs.ts";
 import { newStats, putStat } from "./stage-job.ts";
 
-// This file has the job of a worker thread that checks blocks and writes new files from their contents.
+// A worker thread runs this code to check blocks, and to write new files from the contents of the blocks.
 
 /** Blocks and the files to write from their contents, in columns like a `StageBatch`. */
 export interface BlockBatch {

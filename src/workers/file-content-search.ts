@@ -6,15 +6,15 @@ import { yieldToEventLoop } from "../util/yield-to-event-loop.ts";
 import { byPlace, type PackPlace, searchInTime, timeLimitOf, toPackedContents } from "./search-job.ts";
 import { type Batch, SearchPool } from "./search-pool.ts";
 
-/** The maximum number of contents, and of their bytes, that the main thread searches if it can start threads. */
+/** The maximum number of contents, and their maximum total size in bytes, for a search without worker threads. */
 const HERE_CONTENTS = 500;
 const HERE_BYTES = 4 * 1024 * 1024;
-/** The time in ms for which the main thread searches one content before it leaves the rest to threads. */
+/** The time in ms for which the main thread searches one content before worker threads take over. */
 const HERE_MS = 50;
 
 /**
- * The number of contents, and of their bytes, at which a batch is full. A batch may grow beyond these limits to the end
- * of a block, because a block that is split between two batches would be unpacked twice.
+ * The number of contents, and their total size in bytes, at which a batch is full. A batch may grow beyond these limits
+ * to the end of a block, because a block that is split between two batches would be unpacked twice.
  */
 const BATCH_CONTENTS = 256;
 const BATCH_BYTES = 2 * 1024 * 1024;
@@ -27,8 +27,8 @@ interface ContentSearchOptions {
 }
 
 /**
- * Searches a few contents in this thread, and many contents in worker threads, on all cores. If a pattern takes long
- * for a content, threads search this content and all that are left, so that this thread can go on.
+ * Searches a few contents in this thread, and many contents in worker threads, on all cores. If a pattern takes too
+ * long for a content, worker threads search this content and the remaining ones. This thread is then not blocked.
  */
 export class FileContentSearch implements ContentSearch {
   readonly #options: ContentSearchOptions;
@@ -70,7 +70,8 @@ export class FileContentSearch implements ContentSearch {
     for await (const [content, outcome] of pool.search(batches))
       if (outcome === "unread") unread.push(content);
       else if (outcome !== "left") yield { hash: content.hash, outcome };
-    // This thread reads what is not in a pack, and what a collector has moved meanwhile.
+    // This thread reads the contents that are not in a pack, and those that a garbage collection has moved in the
+    // meantime.
     const missing: Hash[] = [];
     const noteMissing = (hash: Hash): number => missing.push(hash);
     for await (const [{ hash }, outcome] of pool.search(readBatches(request, unread, noteMissing)))
@@ -79,8 +80,9 @@ export class FileContentSearch implements ContentSearch {
   }
 
   /**
-   * Returns batches of the contents that are in packs, and the contents that are not. The batches are in pack order, and
-   * the contents of each in the order of the request, in which their first lines are needed.
+   * Returns batches of the contents that are in packs, and the contents that are not. The batches are in the order of
+   * the packs. Within a batch, the contents have the order of the request, because the first lines in this order are
+   * needed.
    */
   async #placed(contents: readonly SizedContent[]) {
     const { placesOf } = this.#options;
@@ -101,7 +103,7 @@ export class FileContentSearch implements ContentSearch {
   }
 }
 
-/** `isTrial`: each content has only a short time, because threads can search a slow one again. */
+/** `isTrial`: each content has only a short time, because worker threads can search a slow content again. */
 async function* searchHere(
   { blobs, contents, pattern, mostLines, budget }: SearchRequest,
   isTrial: boolean,
@@ -121,7 +123,7 @@ interface PlacedContent {
   readonly content: SizedContent;
   readonly hash: Hash;
   readonly place: PackPlace;
-  /** The place in the request. */
+  /** The index of the content in the request. */
   readonly rank: number;
 }
 
@@ -158,7 +160,7 @@ async function* readAll(
   }
 }
 
-/** Yields each content as a batch of its own, and calls `onMissing` for each that is missing. */
+/** Yields each content as a batch of its own. Calls `onMissing` for each missing content. */
 async function* readBatches(
   { blobs, budget }: SearchRequest,
   contents: readonly SizedContent[],

@@ -23,8 +23,8 @@ import type { BlobIntake, BlobSink, ThreadSinks } from "../storage/blob-intake.t
 import { IngestPool, poolSize, toBatch, toResults } from "./ingest-pool.ts";
 
 /**
- * The size in bytes up to which a capture is read into memory before a sink is opened. Often everything is stored
- * already, and no sink is needed.
+ * The maximum size, in bytes, of a capture that is read into memory before a sink is opened. Often all contents are
+ * already stored, and no sink is needed.
  */
 const HELD_BYTES = 1024 * 1024;
 
@@ -49,7 +49,10 @@ interface FileIngestOptions {
  */
 export class FileIngest implements Ingest {
   readonly #options: FileIngestOptions;
-  /** Kept for all runs, because a new `ConfinedFs` may have to probe its platform again. */
+  /**
+   * The folders of the roots. They are kept for all runs, because a new `ConfinedFs` may have to probe its platform
+   * again.
+   */
   readonly #folders: readonly ConfinedFs[];
 
   constructor(options: FileIngestOptions) {
@@ -219,8 +222,8 @@ class FileIngestRun implements IngestRun {
   }
 
   /**
-   * True if worker threads may read the files. If worker threads cannot store contents, they may read only for a run
-   * that only hashes.
+   * True if worker threads may read the files. Worker threads that cannot store contents are used only for a run that
+   * only hashes.
    */
   get #mayUsePool(): boolean {
     const { threads, intake } = this.#options;
@@ -290,7 +293,7 @@ class LiveUnits {
   readonly #beside = new Map<WorkspacePath, ScannedPath[]>();
   /** True once `sort` was called. From then on, no result is held back. */
   #isSorted = false;
-  /** A time before the first of the files is read. */
+  /** The time at which this object was made, before any file is read. */
   readonly #begunNs = BigInt(Date.now()) * 1_000_000n;
 
   constructor(places: UnitPlaces, given: UnitOptions) {

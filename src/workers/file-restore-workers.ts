@@ -14,7 +14,7 @@ import { statOfStaged, toStageBatch, type PlacedFile } from "./stage-job.ts";
  */
 const LEAST_FILES = 1_500;
 const LEAST_BYTES = 32 * 1024 * 1024;
-/** The least number of files for threads that are already running. */
+/** The least number of files for which threads that are already running are used. */
 const LEAST_FOR_KEPT = 256;
 /**
  * The number of files, and the total size in bytes, at which a batch is full. A batch may grow beyond these limits to
@@ -27,7 +27,7 @@ export interface FileRestoreWorkersOptions {
   readonly home: string;
   readonly disk: Disk;
   readonly placesOf: NonNullable<OpenedBlobs["placesOf"]>;
-  /** Keeps threads for the next call of `write`. Default: a keeper for this object alone. */
+  /** Keeps threads for the next call of `write`. Default: a `KeptStagePool` for this object alone. */
   readonly pools?: KeptStagePool;
 }
 
@@ -68,8 +68,8 @@ export class FileRestoreWorkers implements RestoreWorkers {
     const pool = this.#pools.take(base);
     const middle = Math.ceil(paths.length / 2);
     try {
-      // There are only two batches, because a pool of two workers would get a third one only when this thread handles an
-      // answer, and this thread may be busy.
+      // Make only two batches, so that no batch has to wait until this thread handles an answer: this thread may be
+      // busy.
       const done = [paths.slice(0, middle), paths.slice(middle)].map((part) => pool.remove(part));
       return (await Promise.all(done)).every(Boolean);
     } finally {
@@ -124,8 +124,8 @@ interface Row {
 }
 
 /**
- * Returns the files in pack order, in batches of about the same size. Leaves out files whose
- * contents are not in packs with the size of the file.
+ * Returns the files in pack order, in batches of about the same size. Leaves out a file if its content is not in a
+ * pack, or does not have the size of the file there.
  */
 function batchesOf(files: readonly StageFile[], places: BlobPlaces["places"]): Row[][] {
   const rows: Row[] = [];

@@ -6,9 +6,8 @@ import type { ContentSink } from "../storage/blob-intake.ts";
 import type { ConfinedFs } from "../worktree/files/confined-fs.ts";
 import { readStable, type StableSink } from "../worktree/files/read-stable.ts";
 
-// This file has the job of reading a batch of paths into a sink. Worker threads run the job for large captures, and the
-// main thread runs it for small captures. Input and output are columns, because objects are slow to send between
-// threads.
+// This code reads a batch of paths into a sink. Worker threads run this code for large captures, and the main thread
+// runs it for small captures. Input and output are columns, because objects are slow to send between threads.
 
 /** The paths to read. `targets` holds the target of each symlink, by position. */
 export interface IngestBatch {
@@ -39,7 +38,10 @@ export interface IngestColumns {
   readonly hashes: Uint8Array;
   /** The stat after the last byte was read: size, mtime (ns), ctime (ns), inode, mode. */
   readonly stats: BigInt64Array;
-  /** The numbers of bytes read. A size differs from the size in the stat if the file changed during every attempt. */
+  /**
+   * The number of bytes read of each file. This number differs from the size in the stat if the file changed during
+   * every attempt.
+   */
   readonly sizes: Float64Array;
   /** The errno of each unreadable path, by position. */
   readonly details: ReadonlyMap<number, string>;

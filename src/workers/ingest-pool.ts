@@ -34,7 +34,7 @@ export function poolSize(): number {
   return Math.min(MAX_WORKERS, availableParallelism());
 }
 
-/** Worker threads that read, hash, compress and write. Each writes to a pack of its own. */
+/** Worker threads that read, hash, compress and write. Each thread writes to a pack of its own. */
 export class IngestPool {
   readonly #options: PoolOptions;
   readonly #pool: WorkerPool<IngestRequest, IngestReply>;
@@ -63,7 +63,10 @@ export class IngestPool {
     }
   }
 
-  /** Resolves when few enough batches wait, so that a fast scan does not pile up work for slow readers. */
+  /**
+   * Resolves when fewer than `MOST_WAITING` batches wait for a worker, so that a fast scan does not pile up work for
+   * slow readers.
+   */
   whenRoom(): Promise<void> {
     return this.#pool.whenRoom(MOST_WAITING);
   }

@@ -6,7 +6,8 @@ import { SearchBudget } from "../core/text/search-budget.ts";
 import type { BlobPlace, PackRow } from "../storage/blob-index.ts";
 import type { PackReader } from "../storage/files/pack-reader.ts";
 
-// This file has the job of a worker thread that searches contents of packs, or contents that it gets.
+// A worker thread runs this code to search contents. The thread reads the contents from packs, or gets them in a
+// message.
 
 export type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
 
@@ -22,7 +23,7 @@ interface PackedContents {
 
 export interface SearchBatch {
   readonly pattern: LinePattern;
-  /** The maximum number of lines to return, those of the first contents. */
+  /** The maximum number of lines to return. If there are more, those of the first contents are returned. */
   readonly mostLines: number;
   readonly contents: PackedContents | readonly Uint8Array[];
   /** The memory of the search's budget. */
@@ -31,7 +32,7 @@ export interface SearchBatch {
 
 /**
  * The result of one content: its matches, `none`, `slow` if the pattern took too long or too much memory, `unread` if
- * the content could not be read at its place, or `left` if the budget was over before.
+ * the content could not be read at its place, or `left` if the budget was over before the content was searched.
  */
 export type SearchOutcome = ContentMatches | "none" | "slow" | "unread" | "left";
 
@@ -69,12 +70,12 @@ function readPacked(packs: PackReader, { hashes, numbers }: PackedContents): (Ui
     return { row, hash, place: { kind: "pack", pack, block, blockBytes, at, length, stored: 0 } satisfies PackPlace };
   });
   const contents: (Uint8Array | undefined)[] = read.map(() => undefined);
-  // A block that is read in one go is unpacked once.
+  // Read the contents of a block one after another, so that the block is unpacked only once.
   for (const { row, hash, place } of read.sort((a, b) => byPlace(a.place, b.place)))
     try {
       contents[row] = packs.read(hash, place);
     } catch (error) {
-      // The caller reads the content itself, and gets the same error unless its cause is gone by then.
+      // Ignore the error: the caller reads the content itself, and gets the same error if its cause persists.
       if (!(error instanceof ChronicleError)) throw error;
     }
   return contents;
@@ -85,7 +86,10 @@ export function byPlace(a: PackPlace, b: PackPlace): number {
   return a.pack - b.pack || a.block - b.block || a.at - b.at;
 }
 
-/** The time in ms for which one content may be searched: far more than a search takes whose time is linear. */
+/**
+ * Returns the maximum time, in ms, for the search of one content. A search whose time grows linearly with the size of
+ * the content takes far less.
+ */
 export function timeLimitOf(bytes: number): number {
   return 1_000 + Math.ceil(bytes / 16_384);
 }
@@ -100,9 +104,10 @@ interface InTime {
 }
 
 /**
- * Searches contents. A pattern whose time grows exponentially with the content is interrupted, and the content is
- * `slow`. So is a content for which the pattern needs too much memory. Contents are `left` once the budget is over.
- * Throws `LIMIT_EXCEEDED` if the lines need more memory than the budget has. `undefined` stands for a content that could not be read.
+ * Searches contents, and returns an outcome for each. A search that takes too long, or that needs too much memory, is
+ * interrupted, and the content is `slow`. Once the budget is over, the remaining contents are `left`. A content that is
+ * `undefined` could not be read, and is `unread`. Throws `LIMIT_EXCEEDED` if the lines need more memory than the budget
+ * has.
  */
 export function searchInTime(
   search: LineSearch,
@@ -116,7 +121,7 @@ export function searchInTime(
     taken += bytes;
     budget.take(bytes);
   };
-  // The limit holds for a whole part of the batch, because each limited call starts a thread of its own.
+  // One time limit covers several contents, because each call with a time limit starts a thread of its own.
   const searchFrom = (from: number, to: number): void => {
     for (let i = from; i < to; i += 1) {
       startedAt = performance.now();
@@ -138,7 +143,7 @@ export function searchInTime(
     budget.giveBack(taken);
     const at = outcomes.length;
     const limit = limitOf(lengthOf(contents[at]));
-    // A content whose search has begun late gets its whole time.
+    // If the search of this content began late within the common limit, search the content again with its own limit.
     const hadTime = performance.now() - startedAt >= limit;
     taken = 0;
     if (!hadTime && isInTime(() => searchFrom(at, at + 1), limit)) continue;
@@ -153,13 +158,13 @@ function lengthOf(content: Uint8Array | undefined): number {
   return content?.length ?? 0;
 }
 
-/** The place of the work that `runner` calls. */
+/** The name of the global variable with the function that `runner` calls. */
 const HELD = "chronicleSearch";
 let runner: Script | undefined;
 
 /**
- * Runs `work`; returns false if it was interrupted after `limit` ms, or if a regular expression exhausted its memory.
- * Only the virtual machine can interrupt a regular expression in its own thread.
+ * Runs `work`. Returns false if `work` was interrupted after `limit` ms, or if a regular expression exhausted its
+ * memory. Runs `work` with `node:vm`, because only `node:vm` can interrupt a regular expression within the same thread.
  */
 function isInTime(work: () => void, limit: number): boolean {
   runner ??= new Script(`globalThis.${HELD}()`);
@@ -169,7 +174,7 @@ function isInTime(work: () => void, limit: number): boolean {
     return true;
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT") return false;
-    // `exec` throws these errors if the stack is too small for a long line, or the compiled pattern too large.
+    // `exec` throws these errors if the stack is too small for a long line, or if the compiled pattern is too large.
     if (error instanceof RangeError || error instanceof SyntaxError) return false;
     throw error;
   } finally {

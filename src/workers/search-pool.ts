@@ -6,10 +6,10 @@ import type { SearchBatch, SearchOutcome } from "./search-job.ts";
 import type { SearchReply, SearchWorkerData } from "./search-worker.ts";
 import { WorkerPool } from "./worker-pool.ts";
 
-/** The number of batches for each thread that may be under way. */
+/** The maximum number of batches per thread that have been sent to the pool and are not yet answered. */
 const AHEAD = 4;
 
-/** Contents, and the function that makes the message with them when a thread takes the batch. */
+/** Contents to search, and a function that makes the message with these contents when a thread takes the batch. */
 export interface Batch {
   readonly contents: readonly SizedContent[];
   readonly make: () => SearchBatch["contents"];
@@ -17,7 +17,7 @@ export interface Batch {
 
 export type Searched = readonly [SizedContent, SearchOutcome];
 
-/** The outcomes of a batch, or the error because of which there are none. */
+/** The outcomes of a batch, or the error that prevented them. */
 interface Settled {
   readonly found?: readonly Searched[];
   readonly error?: unknown;
@@ -38,8 +38,8 @@ export class SearchPool implements AsyncDisposable {
   }
 
   /**
-   * Searches the batches while they come. Yields the outcomes in the order of the batches. Takes no further batch
-   * once the budget is over. Throws `IO` if a thread fails.
+   * Searches the batches as they arrive. Yields the outcomes in the order of the batches. Takes no further batch once
+   * the budget is over. Throws `IO` if a thread fails.
    */
   async *search(batches: Iterable<Batch> | AsyncIterable<Batch>): AsyncIterable<Searched> {
     for await (const batch of batches) {
@@ -59,7 +59,7 @@ export class SearchPool implements AsyncDisposable {
       const outcomes = reply.kind === "found" ? reply.outcomes : [];
       return { found: contents.map((content, i) => [content, outcomes[i] ?? "unread"] as const) };
     } catch (error) {
-      // `#take` throws the error. A rejected promise that nobody waits for yet would end the process.
+      // Return the error, so that `#take` throws it. A rejected promise that nobody awaits yet would end the process.
       return { error };
     }
   }

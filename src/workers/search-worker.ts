@@ -35,7 +35,8 @@ port.on("message", (batch: SearchBatch) => {
     const message = error instanceof Error ? error.message : String(error);
     port.postMessage({ kind: "failed", message } satisfies SearchReply);
   } finally {
-    // A deleted pack keeps its disk space while it is open. No block is split between two batches.
+    // Close the packs after each batch, because a deleted pack keeps its disk space while it is open. `close` also
+    // drops the cached blocks, which are not needed again: no block is split between two batches.
     packs.close();
   }
 });

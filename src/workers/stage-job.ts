@@ -9,8 +9,8 @@ import type { ConfinedFs } from "../worktree/files/confined-fs.ts";
 import { withMode } from "../worktree/apply/staging.ts";
 import type { StageFile } from "../worktree/apply/restore-workers.ts";
 
-// This file has the job of a worker thread that writes contents of packs into new files. Input and output are columns,
-// because objects are slow to send between threads.
+// A worker thread runs this code to write contents of packs into new files. Input and output are columns, because
+// objects are slow to send between threads.
 
 export type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
 

@@ -34,8 +34,8 @@ export class StagePool implements AsyncDisposable {
   }
 
   /**
-   * Resolves to `undefined` if the pool has failed. The error is not lost: the caller then does the work itself, and
-   * meets the same error unless its cause is gone by then.
+   * Resolves to `undefined` if the pool has failed. The error can be dropped: the caller then does the work itself, and
+   * gets the same error if its cause persists.
    */
   #give(message: StageRequest, transfer: readonly ArrayBuffer[]): Promise<StageReply | undefined> {
     return this.#pool.give(() => ({ message, transfer })).catch(() => undefined);
@@ -61,8 +61,8 @@ function failureOf(reply: StageReply): ChronicleError | undefined {
 }
 
 /**
- * Returns the buffer of the blocks if the buffer holds nothing else. Short blocks share a buffer with other data, and
- * are copied instead.
+ * Returns the buffer of the blocks, in a list, if the buffer holds nothing else. Otherwise, returns an empty list:
+ * short blocks share a buffer with other data, and are copied instead.
  */
 function givenAway({ blocks }: BlockBatch): ArrayBuffer[] {
   const { buffer, byteLength } = blocks;

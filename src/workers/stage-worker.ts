@@ -20,8 +20,7 @@ export interface StageWorkerData {
 export type StageRequest = StageBatch | BlockBatch | RemoveBatch;
 
 /**
- * The reply to a batch. After `failed`, the caller does the work itself, and meets the same error unless its cause is
- * gone by then.
+ * The reply to a batch. After `failed`, the caller does the work itself, and gets the same error if its cause persists.
  */
 export type StageReply =
   | { readonly kind: "columns"; readonly columns: StageColumns }
@@ -55,12 +54,11 @@ port.on("message", (batch: StageRequest) => {
   try {
     port.postMessage(answer(batch));
   } catch {
-    // The error is not lost: the caller writes the unreported files itself, and meets the same error unless its cause
-    // is gone by then.
+    // The error can be dropped: the caller does the work itself, and gets the same error if its cause persists.
     port.postMessage({ kind: "failed" } satisfies StageReply);
   } finally {
     // A kept worker must keep no pack open, because a deleted pack keeps its disk space while it is open. `close` also
-    // drops the cached blocks, which costs nothing, because no block is split between two batches.
+    // drops the cached blocks, which are not needed again: no block is split between two batches.
     tools.packs.close();
     tools.fs.release();
   }

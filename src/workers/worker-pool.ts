@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import { ChronicleError } from "../core/values/errors.ts";
 import { workerFile, type WorkerName } from "./worker-file.ts";
 
-/** The number of unanswered messages that a worker may have. With two, it never idles between two messages. */
+/** The number of unanswered messages that a worker may have. With two, the worker never idles between two messages. */
 const AHEAD = 2;
 
 interface PoolOptions<Reply> {
