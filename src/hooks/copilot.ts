@@ -12,8 +12,8 @@ const edits: ToolReader = (input, cwd) =>
     : patches("patch")(input, cwd);
 
 /**
- * Maps the tools of Copilot CLI to `ToolReader`s. The names of the tools are those in hooks with names like
- * `PreToolUse` (as seen in version 1.0.102).
+ * Maps the tools of Copilot CLI to `ToolReader`s. The tools have these names in the hooks whose events have names such
+ * as `PreToolUse` (as seen in version 1.0.102).
  */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   Write: writes("path"),

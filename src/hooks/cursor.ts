@@ -39,9 +39,9 @@ const TOOLS: Readonly<Record<string, ToolReader>> = {
 };
 
 /**
- * Matches every MCP tool with `chronicle` in its name, and the listed tools of Chronicle's own MCP server. Another
- * server's tool with a listed name is taken for Chronicle's, which does no harm: such a tool changes no files of the
- * folder.
+ * Matches every MCP tool with `chronicle` in its name, and the listed tools of Chronicle's own MCP server. A tool of
+ * another server that has a listed name also counts as Chronicle's tool. This does no harm, because such a tool changes
+ * no files of the folder.
  */
 const OWN_TOOL = new RegExp(
   `^MCP:(?:.*chronicle.*|${[
@@ -59,8 +59,8 @@ const SERVER_FIELDS = ["server", "server_name", "command", "url"];
 /**
  * True if the tool belongs to Chronicle's own MCP server. Cursor's documentation does not say that the name of a tool
  * contains the name of its server. A tool with a name like `undo` can belong to another server and change files. Such a
- * tool is therefore recorded as an action, unless the input names Chronicle's server. If it is Chronicle's own `undo`
- * after all, the action does not change what this tool does.
+ * tool is therefore recorded as an action, unless the input names Chronicle's server. If the tool is Chronicle's own
+ * `undo` after all, the recorded action does not affect the tool.
  */
 function isOwnTool(input: HookInput): boolean {
   const name = textAt(input, "tool_name") ?? "";

@@ -38,7 +38,7 @@ export function objectAt(input: HookInput, key: string): HookInput {
 
 /**
  * Returns the person's message that begins a turn; `{}` if the input has no message. All supported agents use the same
- * keys for it. `message`: the agent's own id of the message.
+ * keys for this message. `message`: the agent's own id of the message.
  */
 export function promptIn(input: HookInput, message?: string): { readonly prompt?: HookPrompt } {
   const text = textAt(input, "prompt");

@@ -29,7 +29,7 @@ export interface HookParts {
   readonly guarded: Guarded;
   /**
    * True if a tool must not run when the hook before its call fails. An input that is not understood also keeps the
-   * tool from running, because it is possibly the input of such a hook.
+   * tool from running, because it is possibly the input of the hook before a call.
    */
   readonly strict: boolean;
 }
@@ -318,8 +318,8 @@ function mustWait({ open, queues = {} }: SessionNote, { lane, queue }: HookCall)
 }
 
 /**
- * Enters in the note which message of the model the agent's calls belong to from now on. Drops the calls of an earlier
- * message that are still waiting: no action was begun for them.
+ * Notes the message of the model to which the agent's calls belong from now on. Drops the calls of an earlier message
+ * that are still waiting, because no action was begun for them.
  */
 function beginQueue(note: SessionNote, lane: string, queue: string): void {
   if (note.queues?.[lane] === queue) return;
@@ -422,8 +422,8 @@ const SHARED_REASON = "what it changed is recorded with the call before it, whos
 const PASSED_END: ActionEnd = { outcome: "denied", reason: "the agent went on without it" };
 
 /**
- * Records the action of a call that has ended or never ran. A failure of the snapshot refuses nothing, because it is
- * too late for that.
+ * Records the action of a call that has ended or never ran. If the snapshot fails, the call is not refused, because it
+ * is too late for a refusal.
  */
 async function recordPassed(work: CallWork, { note, workspace }: Workplace, end: ActionEnd): Promise<void> {
   const turn = work.call.turn ?? (note.turn ??= await newTurn(workspace, work.call));

@@ -1,6 +1,6 @@
 /**
- * Thrown in the store's long-lived process by a command that needs its client's process, because the command would ask
- * a question or its workspace is not open. The client then carries out the command itself. The command must throw this
- * error before it changes anything.
+ * The error that a command throws in the store's long-lived process if it needs the client's process: the command would
+ * have to ask a question, or the workspace of the command is not open. The client then carries out the command itself.
+ * The command must throw this error before it changes anything.
  */
 export class NeedsClient extends Error {}

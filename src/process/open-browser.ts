@@ -1,7 +1,10 @@
 import { spawn } from "node:child_process";
 import { isUnattended } from "./pager.ts";
 
-/** The time in which the opener must have failed to be noticed, in milliseconds. Some openers end with the browser. */
+/**
+ * The time, in milliseconds, for which a failure of the opener is awaited. An opener that still runs afterwards counts
+ * as successful, because some openers run until the browser ends.
+ */
 const FAIL_MS = 1_500;
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -25,8 +28,8 @@ export function browserOpener({ env, isTerminal, platform }: Screen): string | u
 }
 
 /**
- * Opens an address in the user's browser, without a shell. Resolves to `undefined`, or to the reason why it could not
- * be opened.
+ * Opens an address in the user's browser, without a shell. Resolves to the reason why the address could not be opened,
+ * or to `undefined` if no failure was noticed.
  */
 export function openBrowser(opener: string, url: string, env: Environment): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();

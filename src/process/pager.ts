@@ -15,15 +15,18 @@ interface Screen {
 }
 
 /**
- * The pager if the user has named none. `F`: it ends if the text fits on the screen. `R`: it shows colours. `X`: it
- * leaves the text on the screen when it ends.
+ * The pager that is used if the user has named none. `F`: `less` ends if the text fits on the screen. `R`: `less` shows
+ * colours. `X`: `less` leaves the text on the screen when it ends.
  */
 const DEFAULT_PAGER = "less -FRX";
 
-/** Variables that a pager gets if the user has not set them. They are those that git sets. */
+/** The variables that a pager gets if the user has not set them. Git sets the same variables. */
 const PAGER_VARIABLES = { LESS: "FRX", LV: "-c" };
 
-/** Variables that agents set for the commands that they start, some of them on a terminal of their own. */
+/**
+ * The variables that agents set for the commands that they start. Some agents start commands on a terminal of their
+ * own.
+ */
 const AGENTS_VARIABLES = [
   "AGENT",
   "AI_AGENT",
@@ -38,8 +41,8 @@ const AGENTS_VARIABLES = [
 ];
 
 /**
- * True if no person may be at the terminal to leave a pager: in a job (`CI`), for an agent, and on a terminal that
- * cannot move its cursor.
+ * Returns true if there may be no person at the terminal who could leave a pager: in a job (`CI`), for an agent, and on
+ * a terminal that cannot move its cursor.
  */
 export function isUnattended(env: Environment): boolean {
   const { TERM = "" } = env;
@@ -49,7 +52,7 @@ export function isUnattended(env: Environment): boolean {
 
 /**
  * Returns the command line of the user's pager: `$CHRONICLE_PAGER`, else `$PAGER`, else `less -FRX`. Returns
- * `undefined` if the variable is empty or `cat`, because the user wants no pager.
+ * `undefined` if this command line is empty or `cat`, because the user then wants no pager.
  */
 export function pagerOf(env: Environment): string | undefined {
   const named = (env["CHRONICLE_PAGER"] ?? env["PAGER"] ?? DEFAULT_PAGER).trim();
@@ -83,8 +86,8 @@ interface Shown {
 }
 
 /**
- * The output of a command. As soon as it does not fit on the screen, the user's pager is started, and gets the stdout
- * while the command goes on.
+ * The output of a command. Once the output does not fit on the screen, starts the user's pager, and passes the stdout
+ * to the pager while the command continues.
  */
 export class PagedOutput {
   readonly #setting: PagerSetting;
@@ -118,7 +121,7 @@ export class PagedOutput {
     if (this.#shown !== undefined) this.#feed([part]);
     if (this.#shown !== undefined || this.#pager === undefined || this.#measure.fits(part[1])) return;
     const input = new PassThrough();
-    // A pager that ends early destroys the stream. What it has not read is of no use then.
+    // Ignore the error of the stream: a pager that ends early destroys the stream, and does not need the unread rest.
     input.on("error", () => undefined);
     const shown: Shown = { input, ended: paged(this.#pager, input, this.#setting.env) };
     this.#shown = shown;
@@ -140,9 +143,9 @@ export class PagedOutput {
   }
 
   /**
-   * Waits for the end of the pager. Resolves to the parts of the output that the caller must print now: all of them if
-   * there was no pager. Else stderr is printed after the pager, because it would spoil the pager's screen. If the pager
-   * could not be started, the parts are the whole output and a note on stderr.
+   * Waits for the end of the pager. Resolves to the parts of the output that the caller must print now. Without a
+   * pager, these are all parts. After a pager, these are the parts of stderr, because they would have spoiled the
+   * pager's screen. If the pager could not be started, these are all parts and a note on stderr.
    */
   async end(): Promise<readonly Part[]> {
     if (this.#shown === undefined) return this.#parts;
@@ -188,23 +191,29 @@ const SHELL_FAILURES: ReadonlyMap<number, string> = new Map([
   [127, "not found"],
 ]);
 
-/** A command line that means the same with and without a shell. */
+/** Matches a command line that means the same with and without a shell. */
 const PLAIN = /^[\w@%+:,./ -]+$/;
 
-/** Returns the words that start the pager. A shell reads a command line that needs one (`less -R | head`). */
+/**
+ * Returns the words of the command that starts the pager. If the pager's command line needs a shell (`less -R | head`),
+ * the command is a shell with this line.
+ */
 function wordsOf(pager: string): readonly string[] {
   return PLAIN.test(pager) ? pager.split(/ +/) : [SHELL, "-c", pager];
 }
 
-/** The most columns that a tab takes. */
+/** The maximum width of a tab, as spaces. */
 const TAB = " ".repeat(8);
 
-/** Measures whether output and the next prompt of the shell fit on a screen. They do if its height is unknown. */
+/**
+ * Measures whether output and the next prompt of the shell fit on a screen. If the height of the screen is unknown, all
+ * output fits.
+ */
 class ScreenMeasure {
   readonly #screen: Screen;
   readonly #decoder = new TextDecoder();
   #needed = 0;
-  /** The end of the last part, if it has no newline yet. */
+  /** The last line of the output so far, if it has no newline yet. */
   #rest = "";
 
   constructor(screen: Screen) {

@@ -9,7 +9,7 @@ import { usageError } from "./usage-error.ts";
 export interface PlaceInputs {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
-  /** The current folder. A function is called only for a relative path. */
+  /** The current folder, or a function that returns it. The function is called only for a relative path. */
   readonly cwd: string | (() => string);
   readonly store: string | undefined;
   /** True for a command that keeps running. Only such a command can have its store in memory. */
@@ -30,7 +30,8 @@ function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
  * - `home`, the folder of the store: `--store`, else `CHRONICLE_HOME`, else `$XDG_STATE_HOME/chronicle`, else
  *   `~/.local/state/chronicle`.
  * - `configFolder`, the folder of the key and the heads: `$XDG_CONFIG_HOME/chronicle`, else `~/.config/chronicle`.
- * - `userHome`, the home folder, if it is known. The other two depend on it only if no option or variable names them.
+ * - `userHome`, the home folder, if it is known. The other two folders depend on the home folder only if no option or
+ *   variable names them.
  *
  * Throws `USAGE` if the value of a variable is not an absolute path, because a user who sets a variable means a certain
  * place. Throws `USAGE` if the home folder is needed but unknown. Checks `CHRONICLE_HOME` even if `--store` is given,
@@ -41,7 +42,7 @@ function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
  */
 export function placesOf(inputs: PlaceInputs): Pick<StoreOptions, "home" | "configFolder" | "userHome"> {
   const { env, store, userHome } = inputs;
-  // Refuse an empty `$HOME`, because it names no place. An unset `$HOME` is refused only where it is needed.
+  // Refuse an empty `$HOME`, because it names no place. An unset `$HOME` is refused only where a home folder is needed.
   if (env["HOME"] === "") wholePath("$HOME", "");
   const own = folderIn(env, "CHRONICLE_HOME");
   const chosen = store === undefined ? own : chosenStore(inputs, store);
@@ -70,8 +71,8 @@ function usualHome({ env, userHome }: PlaceInputs): string {
 
 /**
  * Returns the folders in which Chronicle must not write a file for the user: the store, and the configuration folder.
- * If `--store` is given, also returns the store that would be used without `--store`, if that is known. Throws `USAGE`
- * as `placesOf` does.
+ * If `--store` is given, also returns the store that would be used without `--store`, if this store is known. Throws
+ * `USAGE` as `placesOf` does.
  */
 export function ownFolders(inputs: PlaceInputs): readonly string[] {
   const { home, configFolder } = placesOf(inputs);

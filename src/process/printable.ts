@@ -8,7 +8,7 @@ function escape(char: string): string {
   return SHORT[char] ?? `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`;
 }
 
-/** Makes foreign text one line, without anything that could move the cursor or hide text. */
+/** Returns a text on one line. Escapes newlines, and every character that could move the cursor or hide text. */
 export function printable(text: string): string {
   return withVisible(text, escape);
 }
@@ -26,8 +26,8 @@ const DOUBLE_WIDTH =
 const EMOJI_VARIANT = "\ufe0f";
 
 /**
- * Returns the number of terminal columns that a text takes, without its colours. Terminals differ for emoji that are
- * joined from several; the result is the width of those that show the parts side by side.
+ * Returns the number of terminal columns that a text takes, without its colours. Terminals differ in the width of an
+ * emoji that is joined from several emoji. The result is the width in terminals that show the parts side by side.
  */
 export function widthOf(text: string): number {
   if (ASCII.test(text)) return text.length;

@@ -17,7 +17,7 @@ export function readWholeFile(path: string): Buffer {
 
 /**
  * Returns the stat of the file at an absolute path; for a link, the stat of its target, because a link has no
- * permissions of its own. Returns `undefined` if there is nothing, or only a link without a target.
+ * permissions of its own. Returns `undefined` if nothing is at the path, or only a link without a target.
  */
 export function statBehindLink(path: string): FileStat | undefined {
   const disk = new NodeDisk();
@@ -36,7 +36,7 @@ export function isThere(path: string): boolean {
   return new NodeDisk().lstat(path) !== undefined;
 }
 
-/** Returns true if an empty folder is at an absolute path. A link to a folder is none. */
+/** Returns true if an empty folder is at an absolute path. A link to a folder does not count. */
 export function isEmptyFolder(path: string): boolean {
   const disk = new NodeDisk();
   return disk.lstat(path)?.kind === "dir" && disk.list(path).length === 0;
@@ -122,8 +122,8 @@ export function removeUserFile(path: string): void {
 }
 
 /**
- * Makes a folder that only the user can use (mode 0o700) among the temporary files. Returns its path with links
- * resolved. Throws system errors; `EEXIST` if the name is taken.
+ * Makes a folder that only the user can use (mode 0o700), in the system's folder for temporary files. Returns its path
+ * with links resolved. Throws system errors; `EEXIST` if the name is taken.
  */
 export function makeEmptyFolder(name: string): string {
   const disk = new NodeDisk();
@@ -147,7 +147,7 @@ export function makeLink(target: string, path: string): void {
   new NodeDisk().symlink(Buffer.from(target), path);
 }
 
-/** Makes a folder and the missing folders above it, unless there is something. Throws system errors. */
+/** Makes a folder and the missing folders above it, unless something is at the path. Throws system errors. */
 export function makeFolder(path: string): void {
   makeFolders(new NodeDisk(), path);
 }
