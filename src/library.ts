@@ -22,7 +22,7 @@ export function open(options: StoreOptions & OpenOptions): Promise<WorkspaceApi>
 }
 
 /**
- * Opens a store of records in a folder of its own, and begins it if there is none. Throws `PLATFORM_UNSUPPORTED` on
+ * Opens a store of records in a folder of its own. Begins the store if there is none. Throws `PLATFORM_UNSUPPORTED` on
  * Windows.
  */
 export function openRecordStore(options: RecordStoreOptions): Promise<StandaloneRecordStoreApi> {
@@ -50,18 +50,18 @@ export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
 /**
  * Writes the whole history of a workspace into one file, the archive (docs/archive.md). `id` is the workspace's id, its
  * name, or a unique prefix of its id. The store must be on this machine. Throws `REFUSED` if the file exists or if the
- * history is not signed, and `BLOB_MISSING` if a content is missing. In a process that an agent or a run started, throws
- * `FORBIDDEN` if the key, secrets or private contents are asked for. If it fails, no file is left.
+ * history is not signed, and `BLOB_MISSING` if a content is missing. In a process that an agent or a run started,
+ * throws `FORBIDDEN` if `options` ask for the key, secrets or private contents. If the export fails, no file is left.
  */
 export function exportArchive(store: StoreApi, id: string, options: ExportOptions): Promise<ExportShape> {
   return opening.exportArchive(store, id, options);
 }
 
 /**
- * Imports an archive that `exportArchive` has written, into a store on this machine. The workspace has no folder here;
- * `init` with `adopt` gives it one. Throws `INTEGRITY_VIOLATION` if the archive is damaged, and `REFUSED` if the store
- * has the workspace or its name already. If it fails, nothing is left. In a process that an agent or a run started,
- * throws `FORBIDDEN`.
+ * Imports an archive that `exportArchive` has written, into a store on this machine. The imported workspace has no
+ * folder; `init` with `adopt` gives it a folder. Throws `INTEGRITY_VIOLATION` if the archive is damaged, and `REFUSED`
+ * if the store already has a workspace with the same id or name. If the import fails, nothing is left. In a process
+ * that an agent or a run started, throws `FORBIDDEN`.
  */
 export function importArchive(store: StoreApi, options: ImportArchiveOptions): Promise<ImportArchiveShape> {
   return opening.importArchive(store, options);

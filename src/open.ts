@@ -90,7 +90,7 @@ function syncsOf(store: StoreApi, how: Pick<SyncControllerOptions, "onError" | "
 }
 
 async function refuseAgent(store: StoreApi, what: string): Promise<void> {
-  // A run sets this variable for its command. A process that has left its parents (`setsid`) still has it.
+  // A run sets this variable for its command. A process that has left its parents (`setsid`) still has the variable.
   // oxlint-disable-next-line node/no-process-env
   if (process.env[ROLE_VARIABLE] !== "agent" && (await startedWithin(store)) === undefined) return;
   throw new ChronicleError("FORBIDDEN", `an agent may not do this: ${what}`, { hint: WHO_CAN });
@@ -125,9 +125,9 @@ export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
 
 /**
  * Writes the whole history of a workspace into one file, the archive. `id` is the workspace's id, its name, or a unique
- * prefix of its id. Throws `REFUSED` if the file exists or if the history is not signed, and `BLOB_MISSING` if a content
- * is missing. In a process that an agent or a run started, throws `FORBIDDEN` if the key, secrets or private contents
- * are asked for. If it fails, no file is left.
+ * prefix of its id. Throws `REFUSED` if the file exists or if the history is not signed, and `BLOB_MISSING` if a
+ * content is missing. In a process that an agent or a run started, throws `FORBIDDEN` if `options` ask for the key,
+ * secrets or private contents. If the export fails, no file is left.
  */
 export function exportArchive(store: StoreApi, id: string, options: ExportOptions): Promise<ExportShape> {
   return withCode(async () => {
@@ -140,9 +140,10 @@ export function exportArchive(store: StoreApi, id: string, options: ExportOption
 }
 
 /**
- * Imports an archive that `exportArchive` has written. The workspace has no folder here; `init` with `adopt` gives it
- * one. Throws `INTEGRITY_VIOLATION` if the archive is damaged, and `REFUSED` if the store has the workspace or its name
- * already, or if `to` or `useKey` cannot be met. If it fails, nothing is left. In a process that an agent or a run started, throws `FORBIDDEN`.
+ * Imports an archive that `exportArchive` has written. The imported workspace has no folder; `init` with `adopt` gives
+ * it a folder. Throws `INTEGRITY_VIOLATION` if the archive is damaged, and `REFUSED` if the store already has a
+ * workspace with the same id or name, or if `to` or `useKey` cannot be met. If the import fails, nothing is left. In a
+ * process that an agent or a run started, throws `FORBIDDEN`.
  */
 export function importArchive(store: StoreApi, options: ImportArchiveOptions): Promise<ImportArchiveShape> {
   return withCode(async () => {

@@ -35,7 +35,7 @@ export const path = z
 
 export const paths = z.array(path).max(MAX_PATHS).describe("only these paths and what is beneath them");
 
-/** How an answer about paths is narrowed. */
+/** The advice with which a model can shorten an answer about paths. */
 export const NARROW_PATHS = "or name fewer `paths`";
 
 export const dryRun = z.boolean().default(false).describe("say what would be done or refused, and change nothing");
@@ -64,8 +64,8 @@ export function pathsIn(
 }
 
 /**
- * The arguments that select work. A call may give at most one of them, or a turn with its session or actor. `file` may
- * be added. `selectionOf` refuses other combinations.
+ * The arguments that select work. A call may give at most one of them, or a turn with its session or actor. In
+ * addition, a call may give `file`. `selectionOf` refuses other combinations.
  */
 export const selectionShape = {
   action: actionId.optional(),
@@ -111,8 +111,8 @@ export function selectionOf(workspace: WorkspaceApi, given: Given): Selection | 
 }
 
 /**
- * Returns the id that a given text means: the id that equals it, or else the only id that begins with it. Returns the
- * text itself if there is none. Throws `AMBIGUOUS` if there are several.
+ * Returns the id that equals a given text or, if no id does, the only id that begins with the text. Returns the text
+ * itself if no id begins with the text. Throws `AMBIGUOUS` if several ids do.
  */
 export function idMeant(all: readonly string[], given: string, what: string): string {
   const found = meantBy([...new Set(all)], given, (one) => one);

@@ -2,14 +2,14 @@ import { shortIds, shortId } from "./short-ids.ts";
 
 type Data = Readonly<Record<string, unknown>>;
 
-/** Fields that have no use for a model. Ids and paths name everything that a tool can be asked about. */
+/** Matches the names of fields with hashes. A model needs no hashes, because the tools take ids and paths. */
 const HASHES = /^(?:[a-z]+_)?hash$|^root$/;
 
-/** Fields that hold text of files or names from elsewhere. They are never changed. */
+/** Matches the names of fields with text of files, or with names from elsewhere. These fields are never changed. */
 const VERBATIM =
   /^(?:path|path_b64|paths|files_backed_up|outside|also|text|content|patch|name|message|actor|kept_at|ambiguous)$/;
 
-/** Fields that hold sentences of Chronicle, in which ids may stand. */
+/** Matches the names of fields with sentences of Chronicle, which may contain ids. */
 const SENTENCES = /^(?:summary|action_summary|selection|notes|next|finished|detail|back|reason|hint)$/;
 
 /** Returns the data without hashes, and with shortened ids. */
@@ -32,7 +32,7 @@ function isData(value: unknown): value is Data {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Fields whose text may be cut. Any other text would be wrong if it were cut. */
+/** The only field whose text may be cut. Any other text would be wrong if it were cut. */
 const MAY_BE_CUT = "patch";
 
 interface Cut {
@@ -43,7 +43,7 @@ interface Cut {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** The room for the names of the lists that were cut. */
+/** The number of characters that is reserved for the names of the lists that were cut. */
 const NAMES = 100;
 
 /**
@@ -60,7 +60,10 @@ function sizeOf(value: unknown): number {
   return (JSON.stringify(value) ?? "").length;
 }
 
-/** Returns the fields in the smallest room first, so that the greater ones get what the others do not need. */
+/**
+ * Cuts the fields to `most` characters together. Begins with the smallest fields, so that the larger fields get the
+ * room that the smaller ones do not need.
+ */
 function cutData(data: Data, most: number): { readonly value: Data; readonly names: ReadonlySet<string> } {
   const names = new Set<string>();
   const cut = new Map<string, unknown>();
@@ -87,7 +90,7 @@ function cutValue(key: string, value: unknown, most: number): Cut {
   return isData(value) ? cutData(value, most) : { value, names: NONE };
 }
 
-/** Returns the first items that fit. If the first does not fit, returns it alone, and cut itself. */
+/** Returns the first items that fit. If even the first item does not fit, returns only this item, cut. */
 function cutList(key: string, list: readonly unknown[], most: number): Cut {
   const shown: unknown[] = [];
   let room = most - 2;

@@ -1,7 +1,10 @@
 import { groupedDigits } from "../util/grouped-digits.ts";
 import { shortened } from "./one-line.ts";
 
-/** A list of an answer's text. It may be shown in part. An item may have several lines, such as a change and its patch. */
+/**
+ * A list in the text of an answer. The list may be shown in part. An item may have several lines, such as a change and
+ * its patch.
+ */
 export interface Listed {
   readonly items: readonly string[];
   /** The number of all items, of which `items` may be only the first. */
@@ -11,18 +14,18 @@ export interface Listed {
 /** A part of an answer's text: a sentence, which is always shown, or a list. */
 export type Part = string | Listed;
 
-/** Returns a list of which all items are given. */
+/** Makes a list. Default of `total`: `items` has all items of the list. */
 export function listed(items: readonly string[], total = items.length): Listed {
   return { items, total };
 }
 
-/** The length to which a sentence is cut that stands between lists. */
+/** The maximum length, in characters, of a sentence between lists. A longer sentence is cut. */
 const LONGEST_SENTENCE = 400;
 
 /** The smallest part of an item that is worth showing, in characters. */
 const SMALLEST_PIECE = 60;
 
-/** The room for the line that says how many items were left out. */
+/** The number of characters that is reserved for the line that says how many items were left out. */
 const REST = 24;
 
 interface Fitted {
@@ -32,8 +35,8 @@ interface Fitted {
 }
 
 /**
- * Returns the parts as lines of at most `most` characters together. Sentences come first to the room. The lists share
- * the rest evenly; what a short list does not need, the longer ones get.
+ * Returns the parts as lines of at most `most` characters together. Sentences get their room first. The lists share the
+ * rest evenly. The longer lists get the room that a short list does not need.
  */
 export function fitted(parts: readonly Part[], most: number): Fitted {
   const found = new Map<Part, Fitted>();
@@ -72,7 +75,8 @@ function fittedList({ items, total }: Listed, most: number): Fitted {
     shown += 1;
   }
   const cut = items[shown];
-  // The beginning of a path would look like another path, so only an item of several lines is cut, or the first one.
+  // Cut an item only if it has several lines or is the first item, because the beginning of a path would look like
+  // another path.
   if (cut !== undefined && (shown === 0 || cut.includes("\n")) && room - REST >= SMALLEST_PIECE) {
     const piece = shortened(cut, room - REST - 1);
     lines.push(piece);
@@ -84,7 +88,7 @@ function fittedList({ items, total }: Listed, most: number): Fitted {
   return { lines, isCut: rest > 0 || cut !== undefined };
 }
 
-/** Returns how many of the first items have at most `most` characters together; at least one, if there is one. */
+/** Returns how many of the first items have at most `most` characters together; at least 1 if there are any items. */
 export function countThatFits<T>(items: readonly T[], lengthOf: (item: T) => number, most: number): number {
   let room = most;
   const end = items.findIndex((item) => {

@@ -152,8 +152,8 @@ type Attempt = (workspace: WorkspaceApi) => Promise<unknown>;
 
 /**
  * Operations that are reserved for people, by the names under which an agent may look for them. No tool has such a
- * name. If an agent calls one all the same, the engine refuses the operation and records the attempt. If possible, the
- * arguments are chosen so that the call would change nothing.
+ * name. If an agent calls such a tool nevertheless, the engine refuses the operation and records the attempt. If
+ * possible, the arguments are chosen so that the call would change nothing.
  */
 const FOR_PEOPLE: ReadonlyMap<string, Attempt | undefined> = new Map<string, Attempt | undefined>([
   ["prune", (workspace) => workspace.prune({ dryRun: true })],

@@ -10,8 +10,8 @@ import { makeServer, type ServerParts } from "./make-server.ts";
 
 interface StdioServer {
   /**
-   * Resolves when the connection is closed. `close` and an error of the output close it at once. The end of the input
-   * closes it as soon as all requests are answered.
+   * Resolves when the connection is closed. `close` and an error of the output close the connection at once. After the
+   * end of the input, the connection is closed once all requests are answered.
    */
   readonly done: Promise<void>;
   close(): Promise<void>;

@@ -1,12 +1,15 @@
 const UUID = /^[\da-f]{8}-[\da-f]{4}-([\da-f])[\da-f]{3}-[\da-f]{4}-[\da-f]{12}$/i;
 
-/** The hash of a content, an event or a commit of git. */
+/** Matches the hash of a content, an event or a commit of git. */
 const HASH = /^(?:[\da-f]{40}|[\da-f]{64})$/;
 
-/** An id or a hash within a sentence. One that is a part of a path or of a longer word stays as it is. */
+/** Matches an id or a hash within a sentence, unless it is a part of a path or of a longer word. */
 const WITHIN = /(?<![\w/.-])(?:[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{40}(?:[\da-f]{24})?)(?![\w/-]|\.\w)/gi;
 
-/** A UUID v7 begins with the time, so that all ids of one minute have the same first 8 characters. */
+/**
+ * Maps the version of a UUID to the length of its short form. A UUID v7 begins with the time, so all ids of one minute
+ * have the same first 8 characters.
+ */
 const LENGTHS: Readonly<Record<string, number>> = { 7: 18 };
 
 const USUAL = 8;

@@ -66,8 +66,8 @@ function typeOf({ from, change_type: type }: ChangeShape): ShownType {
 }
 
 /**
- * Returns the changes with one for each renamed file. With patches, a renamed file whose contents differ and cannot be
- * shown stays a deleted and a created one.
+ * Returns the changes with one change for each renamed file. With patches, a renamed file whose contents differ and
+ * cannot be shown keeps two changes: a deletion and a creation.
  */
 export function renamedAsOne(changes: readonly ChangeShape[], withPatch: boolean): readonly ChangeShape[] {
   return withPatch ? withRenamePatches(changes) : withoutRenamedFrom(changes);
@@ -109,10 +109,13 @@ export function changeLines(changes: readonly ChangeShape[]): Listed {
   return listed(items, total - (shown.length - items.length));
 }
 
-/** The most names of one repository's refs and files that a line shows. */
+/** The maximum number of refs, and of files, of one repository that a line shows. */
 const MOST_GIT = 5;
 
-/** Returns a line for each repository whose state changed: its HEAD if that has changed, other refs, other state. */
+/**
+ * Returns a line for each repository whose state changed: its HEAD if HEAD has changed, other changed refs, and other
+ * changed files.
+ */
 export function gitLines(changes: readonly GitChangeShape[]): string[] {
   return changes.map(({ path, head_before: before, head_after: after, refs, also }) => {
     const head = ({ branch, commit }: GitHeadShape): string =>
@@ -134,7 +137,7 @@ export function changedText(changes: readonly ChangeShape[], git: readonly GitCh
   return changes.length === 0 ? "the state of git" : `${countsOf(changes)}, and the state of git`;
 }
 
-/** Returns sentences of the engine on one line each, with short ids, and with calls of tools for commands. */
+/** Returns sentences of the engine on one line each, with short ids, and with calls of tools in place of commands. */
 export function noteLines(notes: readonly string[]): string[] {
   return notes.map((note) => said(inCalls(note)));
 }
@@ -189,10 +192,10 @@ export function cappedAction(action: ActionShape): Omit<ActionShape, "coverage">
   };
 }
 
-/** The paths of one action in a list of actions. */
+/** The maximum number of paths of one action in a list of actions. */
 const MOST_IN_LIST = 3;
 
-/** Returns an action of a list: without what only `show_action` tells. */
+/** Returns an action for a list, without the details that only `show_action` returns. */
 export function listedAction(action: ActionShape): object {
   const { id, timestamp, action_type, action_summary, files_backed_up: files, state, actor, session, turn } = action;
   const { outside, transaction_id, seq, changed, coverage } = action;

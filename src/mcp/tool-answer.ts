@@ -34,15 +34,17 @@ export interface Answer {
   readonly data: Readonly<Record<string, unknown>>;
   /** True if the tool did not do the requested work. Clients then see the answer as an error. Default: false. */
   readonly failed?: boolean;
-  /** Characters that the call has asked for besides the usual ones, such as those of a file. Default: 0. */
+  /**
+   * The number of characters that the call has requested in addition to the room, such as those of a file. Default: 0.
+   */
   readonly extra?: number;
-  /** Arguments of the tool that make the answer shorter, for an answer that was cut. */
+  /** The advice, for an answer that was cut, about arguments that make the answer shorter. */
   readonly narrow?: string;
 }
 
 const LONGEST_SUMMARY = 500;
 
-/** The room for the sentence of `cutNote`. */
+/** The number of characters that is reserved for the sentence of `cutNote`. */
 const NOTE = 150;
 
 /** Returns the sentence that says how to see the rest of an answer that was cut. */
@@ -128,7 +130,10 @@ function told(error: unknown): Told {
   return { code: "INTERNAL", message: `unexpected: ${saidOf(message)}`, data: {} };
 }
 
-/** Returns a message on one line, with short ids. Hostile names can make it longer than `oneLine` cuts it. */
+/**
+ * Returns a message on one line, with short ids. Cuts the message twice, because the escapes that `oneLine` adds after
+ * its cut can make the message longer.
+ */
 function saidOf(message: string): string {
   return shortened(oneLine(shortIds(message), MAX_MESSAGE), MAX_MESSAGE);
 }

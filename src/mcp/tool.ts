@@ -34,9 +34,12 @@ export interface ToolSpec<Input extends z.ZodObject> {
    * error's own hint.
    */
   readonly hints?: Readonly<Partial<Record<ErrorCode, string>>>;
-  /** Arguments that make the answer shorter, for an answer that was cut: "`paths` names fewer". */
+  /** The advice, for an answer that was cut, about arguments that make the answer shorter: "or name fewer `paths`". */
   readonly narrow?: string;
-  /** `room`: the room that the answer will be shortened to. A tool whose answer goes on in a further call needs it. */
+  /**
+   * `room`: the room to which the answer will be shortened. A tool needs `room` if its answer continues in a further
+   * call.
+   */
   readonly run: (workspace: WorkspaceApi, args: z.output<Input>, room: Room) => Promise<Answer>;
 }
 
@@ -47,8 +50,8 @@ export interface Tool extends Omit<ToolSpec<z.ZodObject>, "input" | "output" | "
   /** The names of the arguments. */
   readonly args: ReadonlySet<string>;
   /**
-   * Runs the tool, and shortens its answer to the room that the call gives. Rejects with `USAGE` if the arguments do not
-   * fit the schema. `workspace` is called only if they fit.
+   * Runs the tool, and shortens its answer to the room that the call gives. Rejects with `USAGE` if the arguments do
+   * not fit the schema. `workspace` is called only if the arguments fit.
    */
   readonly call: (workspace: () => Promise<WorkspaceApi>, args: unknown) => Promise<CallToolResult>;
 }

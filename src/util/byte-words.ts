@@ -8,7 +8,8 @@ const ASSIGNMENT = "=".charCodeAt(0);
  */
 export interface ByteWords {
   /**
-   * All words of the command, the program first. Default: the words are all UTF-8, and are given as strings elsewhere.
+   * All words of the command, the program first. Absent if all words are UTF-8. The words are then given as strings
+   * elsewhere.
    */
   readonly command?: readonly Uint8Array[];
   /**

@@ -17,8 +17,8 @@ interface CommandOptions {
   /** The words and variables of the command as bytes. Needed if a word or variable is not UTF-8. */
   readonly bytes?: ByteWords;
   /**
-   * The bytes that the command gets as its stdin, of which it need not read all. A stream is destroyed once the command
-   * reads no further. Default: stdin of this process.
+   * The bytes that the command gets as its stdin. The command need not read all of them. A stream is destroyed once the
+   * command reads no further. Default: stdin of this process.
    */
   readonly input?: Uint8Array | Readable;
 }
@@ -55,7 +55,8 @@ function start(command: readonly string[], options: CommandOptions): ChildProces
   if (bytes === undefined) {
     const [program = "", ...args] = command;
     const child = spawn(program, args, { cwd, env, stdio });
-    // The only error is that the command reads no further or was not started. The `error` event reports the latter.
+    // Ignore errors of stdin: either the command reads no further, or it was not started. The `error` event of the
+    // child reports the latter.
     child.stdin?.on("error", () => undefined);
     if (input instanceof Readable) {
       child.stdin?.on("close", () => input.destroy());
@@ -244,10 +245,10 @@ class GroupProbe implements Disposable {
   }
 
   /**
-   * Returns the signals that the group has received and that are not matched yet, including all signals of which this
-   * process is already notified. A busy system may notify this process of a signal long after the probe has reported
-   * it. Therefore, a signal is returned until `matched` is called with it, or until `LATE_MS` have passed. Returns
-   * `undefined` if the probe does not answer.
+   * Returns the signals that the group has received and for which `matched` was not called yet. These include all group
+   * signals of which this process is already notified. A busy system may notify this process of a signal long after the
+   * probe has reported it. Therefore, a signal is returned until `matched` is called with it, or until `LATE_MS` have
+   * passed. Returns `undefined` if the probe does not answer.
    */
   async seen(): Promise<ReadonlySet<string> | undefined> {
     if (this.#ended) return undefined;

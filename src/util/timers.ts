@@ -2,7 +2,7 @@
 export interface Timers {
   /** The milliseconds since a fixed but unknown moment, to measure durations. The value never decreases. */
   readonly now: number;
-  /** Calls `run` once after `ms` milliseconds. Disposing of the result before that cancels the call. */
+  /** Calls `run` once after `ms` milliseconds. Disposing of the result before then cancels the call. */
   after(ms: number, run: () => void): Disposable;
 }
 

@@ -52,13 +52,14 @@ interface GuardOptions {
  * Returns why a request is not served; `undefined` if it is served. Needs only the head of the request. Applies to all
  * HTTP, including upgrades to WebSocket.
  *
- * `served` is `"socket"` for a Unix socket, which has no hosts or origins. The other rules:
+ * `served` is `"socket"` for a Unix socket, which has no hosts or origins. The rules are:
  *
+ * - No header in `ONCE` or `alsoOnce` may be sent twice.
  * - `Host` must be one of `served.hosts`, as a protection against DNS rebinding. On a Unix socket, any `Host` is
  *   allowed.
  * - An `Origin`, if there is one, must be in `served.origins`. On a Unix socket, no `Origin` is allowed.
- * - If a page of another site has caused the request, its origin must be in `served.sharedWith`. With `fromLinks`, the
- *   user may also have followed a link of that page. A frame is no link.
+ * - If a page of another site has caused the request, its origin must be in `served.sharedWith`. With `fromLinks`, any
+ *   page may link to the requested address. A frame does not count as a link.
  * - The URL must not contain a token.
  */
 export function strangerOf(
@@ -84,7 +85,8 @@ export function strangerOf(
   if (!isOwnSite && !isShared && !(fromLinks && isLink(head)))
     return forbidden("requests from other sites are not served");
   if (!TOKEN_NAMES.test(url)) return undefined;
-  const detail = "a URL must not contain a token: send Authorization: Bearer TOKEN instead, and revoke this one";
+  const detail =
+    "a URL must not contain a token: send Authorization: Bearer TOKEN instead, and revoke the token of this URL";
   return { status: 400, detail };
 }
 

@@ -3,10 +3,10 @@ export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** The number of items up to which no yield is needed after the work on them. */
+/** The maximum number of items after which no yield is needed. */
 const FEW_ITEMS = 2_000;
 
-/** Yields to the event loop after work on many items. Does nothing after work on few. */
+/** Yields to the event loop after work on many items. Does nothing after work on few items. */
 export async function breatheAfter(items: number): Promise<void> {
   if (items > FEW_ITEMS) await yieldToEventLoop();
 }

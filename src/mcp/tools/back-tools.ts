@@ -71,8 +71,8 @@ function aboutOf({ operation, selection }: Partial<UndoShape>): string {
 }
 
 /**
- * Returns the step that undoes the restore; none if the restore changed nothing. The step names the restore's id, so it
- * still works after other operations.
+ * Returns the step that undoes the restore; none if the restore changed nothing. The step names the restore's id, so
+ * the step still works after other operations.
  */
 function undoOf({ undo_id: id }: RestoreShape): string[] {
   return id === null ? [] : [`undo {"operation":"${shortId(id)}"} takes it back.`];

@@ -21,13 +21,13 @@ import { defineTool, type Tool } from "../tool.ts";
 
 const MAX_BYTES = 32_000;
 
-/** The length of a file's name beside its content. */
+/** The maximum length, in characters, of a file's name in an answer with the file's content. */
 const LONGEST_NAME = 120;
 
-/** The room for what an answer says beside a piece of a content and the path, in characters. */
+/** The number of characters that is reserved for the text of an answer besides a piece of a content and the path. */
 const BESIDE_PIECE = 200;
 
-/** The smallest piece that is read where the call names no size, in bytes. */
+/** The minimum size, in bytes, of the piece that is read if the call names no size. */
 const SMALLEST_PIECE = 100;
 
 const diff = defineTool({
@@ -192,8 +192,8 @@ interface Piece {
 
 /**
  * Returns bytes as text, with the number of bytes in the text. Returns `undefined` if the bytes are not UTF-8 or
- * contain a NUL. `wasCut`: true if the file continues after the bytes. An incomplete character at their end is then
- * left out.
+ * contain a NUL. `wasCut`: true if the file continues after the bytes. An incomplete character at the end of the bytes
+ * is then left out.
  */
 function wholeText(bytes: Buffer, wasCut: boolean): Piece | undefined {
   // At least one byte is kept, so that a client that requests the next piece makes progress.

@@ -10,7 +10,7 @@ import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The length of a line of a file and of a name in an answer. */
+/** The maximum lengths, in characters, of a line of a file and of a name in an answer. */
 const LONGEST_LINE = 160;
 const LONGEST_NAME = 40;
 
@@ -51,7 +51,7 @@ function originText({ kind, actor, action, turn, time }: Origin): string {
   return [who, ...ids, time ?? ""].filter((part) => part !== "").join(", ");
 }
 
-/** The length of the shortest line of an answer. */
+/** The minimum length, in characters, of a line of an answer. */
 const SHORTEST_LINE = 5;
 
 function actionStep(origins: readonly Origin[]): string[] {
@@ -88,7 +88,7 @@ const blame = defineTool({
       const by = origins[from];
       return by === undefined ? [] : [{ line, text: oneLine(text, LONGEST_LINE), by }];
     });
-    // No more lines fit, whatever their length.
+    // Leave out the lines that cannot fit, whatever their length.
     const items = all.slice(0, room.data / SHORTEST_LINE);
     const lines = items.map(({ line, text, by }, i) => {
       const header = items[i - 1]?.by === by ? "" : `by ${originText(by)}:\n`;

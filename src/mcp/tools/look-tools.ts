@@ -41,7 +41,7 @@ import { defineTool, type Tool } from "../tool.ts";
 
 const MOST_AMBIGUOUS = 100;
 
-/** The maximum number of paths that were kept before one action. */
+/** The maximum number of paths in the list of those that were kept before an action. */
 const MOST_KEPT = 20;
 
 const NO_ACTIONS =
@@ -89,7 +89,10 @@ function shortRecent({ short_id: id, paths, more_paths: more = 0, back, ...rest 
   };
 }
 
-/** The room for what an answer has beside the lines of a page, and beside its items. */
+/**
+ * The number of characters that is reserved for the rest of an answer: in its text besides the lines of the page, and
+ * in its data besides the items.
+ */
 const BESIDE_TEXT = 350;
 const BESIDE_DATA = 600;
 
@@ -99,7 +102,10 @@ interface Selected {
   readonly path: string | undefined;
 }
 
-/** Returns the actions of a session, of a turn and at a path. A session and a turn may be named by the beginning of the id. */
+/**
+ * Returns the actions that belong to the given session and turn and name the given path. Any of these may be absent. A
+ * session or turn may be given by the beginning of its id.
+ */
 function selected(all: readonly ActionShape[], { session, turn, path }: Selected): readonly ActionShape[] {
   const ofSession =
     session === undefined
@@ -126,10 +132,10 @@ function selected(all: readonly ActionShape[], { session, turn, path }: Selected
 }
 
 /**
- * Returns a page of actions, newest first, and the cursor of the next page (`undefined` if there is none). `all` has the
- * oldest action first. `cursor` is the id of the page's first action, or the beginning of the id. Without a cursor, the
- * page begins with the newest action. `most` returns how many of the actions from there on the page has. Throws
- * `NOT_FOUND` for an unknown cursor.
+ * Returns a page of actions, newest first, and the cursor of the next page (`undefined` if there is none). `all` has
+ * the oldest action first. `cursor` is the id of the page's first action, or the beginning of the id. Without a cursor,
+ * the page begins with the newest action. `most` gets the actions from the cursor on, and returns how many of them the
+ * page has. Throws `NOT_FOUND` for an unknown cursor.
  */
 function pageOf(
   all: readonly ActionShape[],
