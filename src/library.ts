@@ -16,7 +16,7 @@ export function openStore(options: StoreOptions): Promise<StoreApi> {
   return opening.openStore(options);
 }
 
-/** Opens one workspace; its store is closed with it. Throws `PLATFORM_UNSUPPORTED` on Windows. */
+/** Opens one workspace. Closing the workspace closes its store. Throws `PLATFORM_UNSUPPORTED` on Windows. */
 export function open(options: StoreOptions & OpenOptions): Promise<WorkspaceApi> {
   return opening.open(options);
 }

@@ -23,7 +23,7 @@ import { SyncController, type SyncControllerOptions } from "./replication/folder
 
 /** The composition root of a store on this machine. */
 
-/** Throws `PLATFORM_UNSUPPORTED` on Windows. */
+/** Opens a store on this machine. Throws `PLATFORM_UNSUPPORTED` on Windows. */
 export async function openStore(options: StoreOptions): Promise<StoreApi> {
   return openAt(options, { once: false });
 }
@@ -104,7 +104,7 @@ export function findOrigin(store: StoreApi, workspaceId: string): Promise<KnownO
   return new FileSyncPlaces(store, partsOf(store)).originOf(workspaceId);
 }
 
-/** Returns the forgotten histories, and the given-up parts of histories, that `unforget` can bring back. */
+/** Returns what `unforget` can bring back: forgotten histories, and the parts of histories that were given up. */
 export function listForgotten(store: StoreApi): readonly ForgottenShape[] {
   return forgottenIn(partsOf(store));
 }

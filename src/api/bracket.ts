@@ -188,15 +188,18 @@ function endOf(error: unknown): unknown {
   return error instanceof ChronicleError && error.code === "REFUSED" ? error.data["status"] : undefined;
 }
 
-/** `error`: the error of `work` or of the commit. `trouble`: the error of the rollback that followed. */
+/**
+ * Two errors of one transaction. `error`: the error of `work` or of the commit. `trouble`: the error of the rollback
+ * that followed.
+ */
 interface TwoTroubles {
   readonly error: unknown;
   readonly trouble: unknown;
 }
 
 /**
- * Returns the error to throw when an action could not be closed. `trouble`: the error of the recording. `error`: the
- * error of `work`; absent if `work` did not throw.
+ * Returns the error to throw when an action could not be closed. `trouble`: the error with which the recording of the
+ * end failed. `error`: the error of `work`; absent if `work` did not throw.
  */
 function notEnded({ id }: ActionShape, trouble: unknown, error?: unknown): ChronicleError {
   const failed = error === undefined ? "" : `failed (${messageOf(error)}), and `;

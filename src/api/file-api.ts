@@ -62,12 +62,13 @@ export interface FileContent extends FileShape, Classed {
   /**
    * Yields the bytes from `start` to `end` (exclusive). Default: all bytes. A read of all bytes throws `BLOB_CORRUPT`
    * before the last byte if the bytes do not match the hash. A read of a range first compares the whole content with
-   * its hash. For a large content, a process does this only once, as long as the stored file does not change.
+   * its hash. For a large content, a process makes this comparison only once, as long as the stored file does not
+   * change.
    */
   pieces(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
 }
 
-/** A content without a path. The content is protected if every path that has or had it is protected. */
+/** A content without a path. The content is protected if every path that has or had this content is protected. */
 export interface BlobContent extends Classed {
   readonly size: number;
   /** As in `FileContent`. */
@@ -332,7 +333,7 @@ export interface EventsOptions {
 }
 
 /**
- * Listing, reading, writing and following files.
+ * The operations that list, read, write and follow files.
  *
  * Reads show the recorded state. A read shows an edit on disk once the edit is captured (see `follow`, `watch`,
  * `snapshot`, `record`).
@@ -345,7 +346,7 @@ export interface EventsOptions {
  * is that an array of more than 1 MiB is not copied.
  */
 export interface FileApi {
-  /** Returns a page of the paths of a moment, with their states. */
+  /** Returns a page of the paths that existed at a moment, with their states. */
   files(options?: ListFilesOptions): Promise<FileListShape>;
   /**
    * Returns a path's state and content. Throws `NOT_FOUND` if the path did not exist at that moment. For a folder,

@@ -170,7 +170,7 @@ export interface RecentOptions {
    */
   readonly atLeast?: number;
   readonly kind?: RecentItemKind;
-  /** Only work of the session whose id is this text, or begins with it. */
+  /** Only work of the session whose id is this text, or begins with this text. */
   readonly session?: string;
   /**
    * Only work whose summary, or the summary of one of its actions, contains this text. Ignores upper and lower case.

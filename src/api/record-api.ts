@@ -1,7 +1,7 @@
 import type { RecordBody } from "../core/values/canonical-json.ts";
 import type { VerifyProblemShape } from "./shapes.ts";
 
-/** Options of a change of a record. */
+/** The options for changing a record. */
 export interface RecordPut {
   /** The depth of the agent in nested agents: 0 (default) for the top agent. */
   readonly recursionDepth?: number;

@@ -9,7 +9,7 @@ export function withoutRenamedFrom(changes: readonly ChangeShape[]): readonly Ch
 
 /**
  * Returns the changes with one patch for each renamed file. If the contents of a renamed file differ and cannot be
- * shown, keeps its deletion and its creation as two changes. The patch of these changes then says that it is
+ * shown, keeps its deletion and its creation as two changes. These changes then show that the whole patch is
  * incomplete.
  */
 export function withRenamePatches(changes: readonly ChangeShape[]): readonly ChangeShape[] {

@@ -48,7 +48,7 @@ function noStorage(address: string): ChronicleError {
   const schemes = SCHEMES.map((one) => `${one}:`).join(" and ");
   return new ChronicleError("USAGE", `there is no storage for ${JSON.stringify(address)}`, {
     hint:
-      `the schemes are ${schemes}, as in file:///path/of/a/folder and ${MEMORY_STORE}, which is gone with its process; ` +
+      `the schemes are ${schemes}, as in file:///path/of/a/folder and ${MEMORY_STORE} (a store that ends with its process); ` +
       "a path of a folder begins with / or ./",
   });
 }

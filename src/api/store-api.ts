@@ -56,7 +56,7 @@ export interface ForgetOptions {
   /**
    * True to remove the history at once and for good. Default: false; `unforget` can bring the history back for 24
    * hours. With true, `forget` throws `REFUSED` while a run, a watch, an agent or a transaction is at work in the
-   * workspace. Only for a store of this machine.
+   * workspace. Only a store on this machine has this option.
    */
   readonly now?: boolean;
 }
@@ -79,8 +79,8 @@ export interface OpenOptions extends ProgressOptions {
    */
   readonly folder: string;
   /**
-   * The treatment of a folder if no workspace tracks it or a parent folder. True: a workspace is begun in the folder,
-   * with a baseline. False (default): `open` throws `NOT_FOUND`.
+   * The treatment of a folder if no workspace tracks the folder or a parent folder. True: a workspace is begun in the
+   * folder, with a baseline. False (default): `open` throws `NOT_FOUND`.
    */
   readonly create?: boolean;
   /** With `create`: see `InitOptions.force`. */
@@ -198,8 +198,8 @@ export interface StoreApi {
   /** Frees contents that no workspace of the store needs, and forgotten histories whose 24 hours are over. */
   gc(): Promise<GcShape>;
   /**
-   * Returns the disk usage of the store. With `kept: false`, leaves out `kept_beside`, because all logs must be read to
-   * compute it. Default: true.
+   * Returns the disk usage of the store. With `kept: false`, leaves out `kept_beside`, and need not read all logs.
+   * Default: true.
    */
   du(options?: { readonly kept?: boolean }): Promise<DuShape>;
   /** Checks the machine, the store and the key, and returns each check with its result. */

@@ -362,8 +362,8 @@ export interface SyncApi {
    *   origin has lost. These changes are reconciled and proposed to the origin. Nothing is deleted on either side. With
    *   this decision, `resume` rejects if the origin cannot be reached.
    *
-   * If the halt needs a decision and `accept` is absent, `resume` scans the folder again, because deleted files may be
-   * back. If the sync halts again, `resume` throws `REFUSED`.
+   * If a halted sync needs a decision and `accept` is absent, `resume` scans the folder again, because deleted files
+   * may be back. If the sync halts again, `resume` throws `REFUSED`.
    */
   resume(id: string, options?: { readonly accept?: SyncDecision }): Promise<SyncShape>;
   /**

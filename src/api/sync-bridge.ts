@@ -111,7 +111,7 @@ async function idAt(syncs: SyncApi, folder: string): Promise<string | undefined>
 
 function elsewhere(session: string, folder: string): ChronicleError {
   return new ChronicleError("REFUSED", `session ${session} is synced to ${folder}`, {
-    hint: "call stop_sync(session_id) first, to sync it to another folder",
+    hint: "to sync the session to another folder, first call stop_sync(session_id)",
     data: { session, folder },
   });
 }

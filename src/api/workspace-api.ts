@@ -55,8 +55,8 @@ export interface SnapshotOptions extends ProgressOptions {
    */
   readonly acceptDeletions?: boolean;
   /**
-   * Paths that enter the history again, with everything beneath them, after changes off the record. The present states
-   * of the changed paths are recorded. Through a client of a server, throws `USAGE`. Default: none.
+   * Paths to include in the history again, with everything beneath them, after changes off the record. The present
+   * states of the changed paths are recorded. Through a client of a server, throws `USAGE`. Default: none.
    */
   readonly onRecord?: readonly string[];
 }
@@ -132,11 +132,11 @@ export interface UndoOptions extends ProgressOptions, Selection {
    */
   readonly operation?: string;
   /**
-   * Only for an undo: a line of `file`, counted from 1 in the present content. Only those hunks of the work are undone
-   * that touch the lines from `fromLine` to `toLine`. Such a hunk is undone as a whole. A deletion touches the line
-   * before its gap and the line after its gap. If `file` is the only field of the selection, the work is that of
-   * `operation`. The answer has the patch of the change. Throws `NOT_FOUND` if no hunk of the work touches these lines,
-   * and `REFUSED` if the file is not text.
+   * Only for an undo: the first line of `file` to undo, counted from 1 in the present content. Only those hunks of the
+   * work are undone that touch the lines from `fromLine` to `toLine`. Such a hunk is undone as a whole. A deletion
+   * touches the line before its gap and the line after its gap. If `file` is the only field of the selection, the work
+   * is that of `operation`. The answer has the patch of the change. Throws `NOT_FOUND` if no hunk of the work touches
+   * these lines, and `REFUSED` if the file is not text.
    */
   readonly fromLine?: number;
   /** The last line (default: `fromLine`). */
@@ -178,9 +178,9 @@ export interface VerifyOptions extends ProgressOptions {
    */
   readonly expect?: string;
   /**
-   * Places that may have the bytes of missing or damaged contents. The places are searched in the given order, by the
-   * hash of each such content. A content that is found is stored again. The option is not allowed with `quick`, and not
-   * for agents. Default: nothing is repaired.
+   * Places that may have the bytes of missing or damaged contents. The places are searched in the given order for
+   * contents with the right hashes. A content that is found is stored again. The option is not allowed with `quick`,
+   * and not for agents. Default: nothing is repaired.
    */
   readonly repairFrom?: readonly RepairPlace[];
 }

@@ -65,7 +65,7 @@ export interface StorePlace extends Pick<StoreOptions, "home" | "configFolder"> 
 }
 
 /**
- * Returns the place of the store with an address. An address is an absolute path, a `file:` URL, or `memory:` for a new
+ * Returns the place of the store at an address. An address is an absolute path, a `file:` URL, or `memory:` for a new
  * store in the memory of this process. The small files, the key and the heads of a store in memory are in a temporary
  * folder. `end` removes this folder. Throws `USAGE` for any other address.
  */

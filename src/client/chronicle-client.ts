@@ -212,7 +212,7 @@ function refusePerson({ person }: api.MarkOptions): void {
 }
 
 function trackedElsewhere(): ChronicleError {
-  return new ChronicleError("USAGE", "a folder is tracked on the machine where it is", {
+  return new ChronicleError("USAGE", "a folder can be tracked only on the machine where the folder is", {
     hint: "run `chronicle init` there; `create` begins a workspace without a folder",
   });
 }

@@ -66,7 +66,7 @@ interface Place {
   reached: boolean;
 }
 
-/** Yields what the connections yield, one connection after another. */
+/** Yields the items of one connection after another, until `signal` aborts. */
 async function* reconnected<T>(
   wire: Wire,
   signal: AbortSignal,
@@ -85,7 +85,7 @@ async function* reconnected<T>(
       if (signal.aborted) return;
       if (!place.reached || !isPassing(error)) throw error;
     }
-    // A long connection without events is no failed try, because the workspace may have had no events.
+    // A connection that lasted long without an event is not a failed try: the workspace may have had no events.
     if (Date.now() - begun > LONGEST_WAIT) fruitless = 0;
     await pause(waitOf(Math.max(fruitless, 1), rule), signal);
   }

@@ -326,7 +326,7 @@ class RemoteRecords extends requesting(RECORD_REQUESTS) implements RecordStoreAp
 
 interface Range {
   readonly start: number;
-  /** Exclusive. */
+  /** The end of the range, exclusive. */
   readonly end: number;
 }
 

@@ -65,7 +65,7 @@ export function unavailable(where: string, cause: unknown): ChronicleError {
     });
   }
   if (NO_TLS.has(code)) {
-    return lasting(`${where} answers, but does not speak TLS`, cause, { hint: "use http:// for it" });
+    return lasting(`${where} answers, but does not speak TLS`, cause, { hint: "use http:// for this server" });
   }
   const reason = reasonOf(cause);
   return new ChronicleError("UNAVAILABLE", `${where} does not answer${reason === "" ? "" : `: ${reason}`}`, {

@@ -14,7 +14,10 @@ interface WireOptions {
   /** True if requests that would change something throw `READ_ONLY`. */
   readonly readOnly?: boolean;
   readonly retry?: RetryRule;
-  /** The fields of queries that the server has refused, as `operation field`. All wires to the server share them. */
+  /**
+   * The fields of queries that the server has refused, as `operation field`. All `Wire`s to the same server share this
+   * set.
+   */
   readonly refused?: Set<string>;
 }
 

@@ -12,7 +12,7 @@ export interface HookAnswer {
   readonly blocked: boolean;
   /** A text for stderr and the diagnostics: the failure, the refusal, or a warning about a call that succeeded. */
   readonly problem?: string;
-  /** Undefined if the input was not understood. */
+  /** The call of the hook; `undefined` if the input was not understood. */
   readonly call?: HookCall;
   /**
    * The name of the agent that called the hook. Set only if the hook is installed for another agent (see `writerOf`).
@@ -24,7 +24,7 @@ export interface HookAnswer {
 export type PromptReader = (path: string, form: ConversationForm) => HookPrompt | undefined;
 
 export interface HookRequest extends HookParts {
-  /** The adapter of the agent in whose settings the hook stands. */
+  /** The adapter of the agent in whose settings the hook is installed. */
   readonly adapter: HookAdapter;
   readonly input: string;
   readonly lastPrompt: PromptReader;

@@ -168,7 +168,7 @@ function parsed(conversation: string): HookInput {
   try {
     return asObject(JSON.parse(conversation));
   } catch {
-    // This happens while Cline writes the file. Without a prompt, the call belongs to the latest known turn.
+    // The text is incomplete while Cline writes the file. Without a prompt, the call belongs to the latest known turn.
     return {};
   }
 }

@@ -57,8 +57,8 @@ export interface HookAction {
   /** A summary for people, if the type alone does not say enough. */
   readonly summary?: string;
   /**
-   * True if the agent possibly carries out the shell line itself, without a shell. If it does so, it never reports the
-   * end of the call.
+   * True if the agent possibly carries out the shell line itself, without a shell. In that case, the agent never
+   * reports the end of the call.
    */
   readonly unsaid?: true;
 }

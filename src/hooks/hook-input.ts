@@ -13,7 +13,7 @@ export function asObject(value: unknown): HookInput {
 /** Returns the error for an input that no supported agent writes. */
 export function notUnderstood(why: string): ChronicleError {
   return new ChronicleError("USAGE", `this is not what an agent gives to a hook: ${why}`, {
-    hint: "agents call this command; `chronicle agents test AGENT` tries it",
+    hint: "agents call this command; to test it, run `chronicle agents test AGENT`",
   });
 }
 

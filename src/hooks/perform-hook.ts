@@ -165,7 +165,7 @@ async function beginTurn(work: CallWork): Promise<{ readonly folder: string; rea
   try {
     // If no hook reported the end of the previous turn, the turn and its sub-agents were interrupted. A call that is
     // still open was then either denied by the person or stopped. No hook distinguishes these two cases, so it is
-    // unsure whether the tool has run.
+    // unknown whether the tool has run.
     const all = note.isIdle !== true;
     await abandon({ note, workspace }, call, { reason: "the next turn began", all, unsure: true });
     note.isIdle = false;
@@ -242,9 +242,9 @@ async function abandon(
 
 /**
  * Returns an id for a new turn of an agent that gives no ids of turns. The id is `startsTurn`, or is made from the
- * session's id and the seq of the newest event. Exception: if the newest event is the beginning of a turn of this
- * session, and `isSame` returns true, the id is that of the begun turn. This happens if two installed hooks report the
- * same beginning with different times.
+ * session's id and the seq of the newest event. There is one exception: if the newest event is the beginning of a turn
+ * of this session, and `isSame` returns true, returns the id of that turn. Two installed hooks can report the same
+ * beginning with different times.
  */
 async function newTurn(
   workspace: WorkspaceApi,
@@ -296,7 +296,8 @@ async function beforeTool(work: CallWork): Promise<readonly string[]> {
  * waits for the hooks of all these calls before it runs the first tool. Only the hook after a tool could then make the
  * snapshot for the next call. If the agent does not call this hook, the next tool runs without a snapshot.
  */
-const TOGETHER = "it was called together with another tool, so that no snapshot could be made right before it";
+const TOGETHER =
+  "the tool was called together with another tool, so that no snapshot could be made right before it ran";
 const ALONE = "call it again, alone";
 
 async function beginCall(work: CallWork, { note, workspace }: Workplace): Promise<void> {
@@ -414,12 +415,12 @@ async function passOver(work: CallWork, { note, workspace }: Workplace): Promise
 
 const SHARED_END: ActionEnd = {
   outcome: "failed",
-  reason: "its end was not reported: what changed until the end of the next call is recorded here",
+  reason: "the end of this call was not reported: all changes until the end of the next call are recorded here",
 };
 
-const SHARED_REASON = "what it changed is recorded with the call before it, whose end was not reported";
+const SHARED_REASON = "the changes of this call are recorded with the previous call, whose end was not reported";
 
-const PASSED_END: ActionEnd = { outcome: "denied", reason: "the agent went on without it" };
+const PASSED_END: ActionEnd = { outcome: "denied", reason: "the agent went on without this call" };
 
 /**
  * Records the action of a call that has ended or never ran. If the snapshot fails, the call is not refused, because it

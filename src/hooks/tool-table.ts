@@ -10,8 +10,8 @@ export type ToolReader = (input: HookInput, cwd: string) => HookAction | undefin
 export const looks: ToolReader = () => undefined;
 
 /**
- * Returns the `ToolReader` of a tool that writes the file named by the input's `key`. An input without this key makes
- * no action.
+ * Returns the `ToolReader` of a tool that writes the file named by the input's `key`. For an input without this key,
+ * the reader returns `undefined`.
  */
 export function writes(key: string): ToolReader {
   return (input, cwd) => {

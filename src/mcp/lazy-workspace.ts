@@ -52,8 +52,8 @@ export class LazyWorkspace {
   }
 
   /**
-   * Called if the client's folders have changed or the workspace could not be opened. The next `get` opens the
-   * workspace anew.
+   * Makes the next `get` open the client's workspace anew. Called if the client's folders have changed, or if the
+   * workspace could not be opened.
    */
   forget(client: string): void {
     const opening = this.#opening.get(client);

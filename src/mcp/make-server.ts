@@ -151,9 +151,9 @@ export function annotationsOf({ title, effect, idempotent }: Tool): ToolAnnotati
 type Attempt = (workspace: WorkspaceApi) => Promise<unknown>;
 
 /**
- * Operations that are reserved for people, by the names under which an agent may look for them. No tool has such a
- * name. If an agent calls such a tool nevertheless, the engine refuses the operation and records the attempt. If
- * possible, the arguments are chosen so that the call would change nothing.
+ * Maps names under which an agent may look for operations that are reserved for people to calls of these operations. No
+ * tool has such a name. If an agent calls such a tool nevertheless, the engine refuses the operation and records the
+ * attempt. If possible, the call has arguments with which it would change nothing.
  */
 const FOR_PEOPLE: ReadonlyMap<string, Attempt | undefined> = new Map<string, Attempt | undefined>([
   ["prune", (workspace) => workspace.prune({ dryRun: true })],

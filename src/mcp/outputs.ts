@@ -50,7 +50,7 @@ export const conflict = z.looseObject({
 const gitHead = z.looseObject({ branch: text.optional(), commit: text.optional() });
 const gitChange = z.looseObject({ path, head_before: gitHead, head_after: gitHead, also: texts });
 
-/** What some work changed in the state of git. */
+/** The changes of some work to the state of git. */
 export const gitChanges = z.array(gitChange).optional().describe("repositories whose HEAD, refs or index were changed");
 
 const operation = z.looseObject({ id: text, kind: text, summary: text });

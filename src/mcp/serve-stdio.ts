@@ -213,7 +213,7 @@ function idAtTop(text: string): string | number | undefined {
   return undefined;
 }
 
-/** Returns the place of the quote that ends a text in JSON. */
+/** Returns the index of the quote that ends a JSON string. */
 function endOfText(json: string, from: number): number {
   for (let at = from + 1; at < json.length; at += 1) {
     if (json[at] === '"') return at;

@@ -11,15 +11,15 @@ export interface Inheritance {
   /** The open file descriptors from 3 up. */
   descriptors(): readonly number[];
   /**
-   * Returns the bytes of all environment variables that are not UTF-8, and the bytes of `command` if a word of it is
-   * not UTF-8. Returns `undefined` if everything is UTF-8. `command` must be the end of the command line.
+   * Returns the bytes of all environment variables that are not UTF-8, and the bytes of `command` if one of its words
+   * is not UTF-8. Returns `undefined` if everything is UTF-8. `command` must be the end of the command line.
    */
   bytes(command: readonly string[]): ByteWords | undefined;
 }
 
 /**
- * The key of a map that two bundles in this process share: the small client of the store's server, and the whole
- * program, which the client loads if it cannot use the server.
+ * The key of a map that two bundles in this process share. One bundle is the small client of the store's server. The
+ * other is the whole program, which the client loads if it cannot use the server.
  */
 const AT_START_KEY = Symbol.for("chronicle: descriptors at the start");
 const shared = globalThis as { [AT_START_KEY]?: ReadonlyMap<number, string> };

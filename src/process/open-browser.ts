@@ -18,7 +18,7 @@ interface Screen {
 
 /**
  * Returns the program that opens an address in the user's browser. Returns `undefined` if nobody would see that
- * browser: without a terminal, in a job, for an agent, over SSH, and on Linux without a display.
+ * browser: without a terminal, in a CI job, for an agent, over SSH, and on Linux without a display.
  */
 export function browserOpener({ env, isTerminal, platform }: Screen): string | undefined {
   const has = (name: string): boolean => (env[name] ?? "") !== "";

@@ -41,8 +41,8 @@ const AGENTS_VARIABLES = [
 ];
 
 /**
- * Returns true if there may be no person at the terminal who could leave a pager: in a job (`CI`), for an agent, and on
- * a terminal that cannot move its cursor.
+ * Returns true if there may be no person at the terminal who could leave a pager: in a CI job (`CI` is set), for an
+ * agent, and on a terminal that cannot move its cursor.
  */
 export function isUnattended(env: Environment): boolean {
   const { TERM = "" } = env;
@@ -65,9 +65,9 @@ interface PagerSetting {
 }
 
 /**
- * Shows the stdout of a command that has ended in the user's pager, and waits for the end of the pager. Does nothing if
- * the output fits on the screen, or if the user wants no pager. Resolves to the parts of the output that the caller must
- * print now (see `PagedOutput.end`).
+ * Shows the stdout of a command in the user's pager after the command has ended. Waits for the end of the pager. Does
+ * nothing if the output fits on the screen, or if the user wants no pager. Resolves to the parts of the output that the
+ * caller must print now (see `PagedOutput.end`).
  */
 export async function throughPager<P extends Part>(
   output: readonly P[],

@@ -33,9 +33,9 @@ function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
  * - `userHome`, the home folder, if it is known. The other two folders depend on the home folder only if no option or
  *   variable names them.
  *
- * Throws `USAGE` if the value of a variable is not an absolute path, because a user who sets a variable means a certain
- * place. Throws `USAGE` if the home folder is needed but unknown. Checks `CHRONICLE_HOME` even if `--store` is given,
- * because the installed hook passes the variable on as `--store`.
+ * Throws `USAGE` if the value of a variable is not an absolute path, because a user who sets a variable expects a
+ * certain place. Throws `USAGE` if the home folder is needed but unknown. Checks `CHRONICLE_HOME` even if `--store` is
+ * given, because the installed hook passes the variable on as `--store`.
  *
  * `--store` can also be an address with a scheme (`file:///…`). Throws `USAGE` for `--store memory:` if the command
  * does not keep running.
@@ -61,7 +61,7 @@ function chosenStore({ cwd, goesOn }: PlaceInputs, store: string): string {
   if (goesOn === true) return store;
   throw usageError(
     `the store of --store ${store} exists only until the command ends, and this command ends at once`,
-    `name a folder; or run \`serve --store ${store} --port PORT\`, and use that with --remote`,
+    `name a folder; or run \`serve --store ${store} --port PORT\`, and give the address of this server with --remote`,
   );
 }
 

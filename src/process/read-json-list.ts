@@ -11,9 +11,10 @@ export function readJsonList(file: string, cwd: string): readonly unknown[] {
     value = JSON.parse(text);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw usageError(`${file} is not JSON: ${why}`, "it must hold a JSON array of events");
+    throw usageError(`${file} is not JSON: ${why}`, "the file must hold a JSON array of events");
   }
-  if (!Array.isArray(value)) throw usageError(`${file} holds no JSON array`, "it must hold a JSON array of events");
+  if (!Array.isArray(value))
+    throw usageError(`${file} holds no JSON array`, "the file must hold a JSON array of events");
   return value;
 }
 

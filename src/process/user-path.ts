@@ -196,7 +196,7 @@ export function standingFolder(cwd: () => string): string {
   } catch (error) {
     if (errnoOf(error) !== "ENOENT") throw error;
     throw new ChronicleError("NOT_FOUND", "the folder you stand in is gone", {
-      hint: "go to another one (cd), or name the workspace: chronicle -w ID …",
+      hint: "go to another folder (cd), or name the workspace: chronicle -w ID …",
       cause: error,
     });
   }

@@ -27,8 +27,8 @@ export interface Stranger {
 }
 
 /**
- * Matches a token in a URL, by its usual names or by the form of Chronicle's own tokens. Such a URL is refused, because
- * proxies and browsers store URLs.
+ * Matches a token in a URL, by the usual names of its parameter or by the form of Chronicle's own tokens. Such a URL is
+ * refused, because proxies and browsers store URLs.
  */
 const TOKEN_NAMES = /[?&](access_token|token|api_key|apikey|authorization|bearer)=|chr_[A-Za-z0-9_-]{43}/i;
 
@@ -42,7 +42,7 @@ const NO_OTHERS: ReadonlySet<string> = new Set();
 const OWN_SITES: ReadonlySet<string> = new Set(["same-origin", "same-site", "none"]);
 
 interface GuardOptions {
-  /** Headers that must not be sent twice, besides those in `ONCE`, in lower case. */
+  /** Further headers, in lower case, that must not be sent twice (see `ONCE`). */
   readonly alsoOnce?: ReadonlySet<string>;
   /** True if a link on a page of another site may lead to the requested address. Default: false. */
   readonly fromLinks?: boolean;

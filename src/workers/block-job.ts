@@ -8,7 +8,7 @@ import { newStats, putStat } from "./stage-job.ts";
 
 // A worker thread runs this code to check blocks, and to write new files from the contents of the blocks.
 
-/** Blocks and the files to write from their contents, in columns like a `StageBatch`. */
+/** Blocks, and the files to write from the contents of these blocks. The fields are columns, as in a `StageBatch`. */
 export interface BlockBatch {
   readonly kind: "blocks";
   /** The sender must not use these bytes afterwards, because their memory may be transferred to a thread. */
@@ -26,7 +26,7 @@ export interface BlockBatch {
 export interface BlockColumns {
   /** The fault of each block; `undefined` if the block is sound. No file is written from a faulty block. */
   readonly wrong: readonly (string | undefined)[];
-  /** 1 for each file that was written. */
+  /** For each file: 1 if the file was written, otherwise 0. */
   readonly done: Uint8Array;
   /** The stats of the written files, as in `StageColumns`. */
   readonly stats: BigInt64Array;

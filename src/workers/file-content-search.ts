@@ -80,8 +80,8 @@ export class FileContentSearch implements ContentSearch {
   }
 
   /**
-   * Returns batches of the contents that are in packs, and the contents that are not. The batches are in the order of
-   * the packs. Within a batch, the contents have the order of the request, because the first lines in this order are
+   * Returns batches of the contents that are in packs, and a list of the other contents. The batches are in the order
+   * of the packs. Within a batch, the contents have the order of the request, because the first lines in this order are
    * needed.
    */
   async #placed(contents: readonly SizedContent[]) {

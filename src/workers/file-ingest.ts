@@ -271,7 +271,7 @@ class HeldContents implements StableSink {
 
 type FileRead = Extract<IngestResult, { readonly entry: unknown }>;
 
-const DERIVED = "SQLite derives it from the -wal beside it";
+const DERIVED = "SQLite derives this file from the -wal file beside it";
 
 interface UnitPlaces {
   readonly roots: readonly TrackedRoot[];
@@ -398,7 +398,7 @@ class LiveUnits {
       const left = [database, ...(this.#beside.get(database) ?? []).map(({ path }) => path)];
       return left.map((path) => ({
         path,
-        omission: { path, reason: "unstable", detail: "it was replaced meanwhile" },
+        omission: { path, reason: "unstable", detail: "the database was replaced while it was read" },
       }));
     }
     const results: IngestResult[] = [partResult(database, unit.database, unit.proved)];

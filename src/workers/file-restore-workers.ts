@@ -9,12 +9,12 @@ import { KeptStagePool, type StagePool } from "./stage-pool.ts";
 import { statOfStaged, toStageBatch, type PlacedFile } from "./stage-job.ts";
 
 /**
- * The least number of files, and the least total size in bytes, for which threads are started. One of the two is
- * enough. Below both limits, the caller writes the files itself.
+ * The minimum number of files, and the minimum total size in bytes, for which threads are started. Threads are started
+ * if one of the two is reached. Below both limits, the caller writes the files itself.
  */
 const LEAST_FILES = 1_500;
 const LEAST_BYTES = 32 * 1024 * 1024;
-/** The least number of files for which threads that are already running are used. */
+/** The minimum number of files for which threads that are already running are used. */
 const LEAST_FOR_KEPT = 256;
 /**
  * The number of files, and the total size in bytes, at which a batch is full. A batch may grow beyond these limits to
@@ -125,7 +125,7 @@ interface Row {
 
 /**
  * Returns the files in pack order, in batches of about the same size. Leaves out a file if its content is not in a
- * pack, or does not have the size of the file there.
+ * pack, or if the size of the content in the pack differs from the size of the file.
  */
 function batchesOf(files: readonly StageFile[], places: BlobPlaces["places"]): Row[][] {
   const rows: Row[] = [];

@@ -26,7 +26,7 @@ export interface SearchBatch {
   /** The maximum number of lines to return. If there are more, those of the first contents are returned. */
   readonly mostLines: number;
   readonly contents: PackedContents | readonly Uint8Array[];
-  /** The memory of the search's budget. */
+  /** The shared memory of the search's `SearchBudget`. */
   readonly budget: SharedArrayBuffer;
 }
 
@@ -51,7 +51,7 @@ export function toPackedContents(
   return { packs, hashes, numbers };
 }
 
-/** Reads and searches the contents of a batch. Returns an outcome for each. */
+/** Reads and searches the contents of a batch. Returns an outcome for each content. */
 export function searchBatch(packs: PackReader, { pattern, mostLines, contents, budget }: SearchBatch): SearchOutcome[] {
   const read = Array.isArray(contents) ? contents : readPacked(packs, contents as PackedContents);
   return searchInTime(new LineSearch(pattern), read, {
@@ -99,7 +99,7 @@ interface InTime {
   /** Returns the time in ms for which a content of this size may be searched. */
   readonly limitOf: (bytes: number) => number;
   readonly budget: SearchBudget;
-  /** True if the caller searches a slow content again, so that the budget does not count it. */
+  /** True if the caller searches a slow content again. The budget then does not count the content as slow. */
   readonly isTrial?: boolean;
 }
 

@@ -6,7 +6,7 @@ import type { SearchBatch, SearchOutcome } from "./search-job.ts";
 import type { SearchReply, SearchWorkerData } from "./search-worker.ts";
 import { WorkerPool } from "./worker-pool.ts";
 
-/** The maximum number of batches per thread that have been sent to the pool and are not yet answered. */
+/** The maximum number of batches per thread whose outcomes have not been yielded yet. */
 const AHEAD = 4;
 
 /** Contents to search, and a function that makes the message with these contents when a thread takes the batch. */

@@ -36,7 +36,7 @@ export interface StageBatch {
 }
 
 export interface StageColumns {
-  /** 1 for each file that was written. */
+  /** For each file: 1 if the file was written, otherwise 0. */
   readonly done: Uint8Array;
   /** For each file: size, mtime (ns), ctime (ns), inode, device, links, owner, mode, group (-1: unknown). */
   readonly stats: BigInt64Array;

@@ -117,7 +117,8 @@ export class WorkerPool<Request, Reply> implements AsyncDisposable {
   }
 
   #fail(error: ChronicleError): void {
-    // All jobs are rejected already. A message that `toEach` has sent since then concerns only the worker that got it.
+    // The first failure has already rejected all jobs. A later message of `toEach` concerns only the worker that got
+    // it.
     if (this.#failure !== undefined) return;
     this.#failure = error;
     for (const { answer } of this.#queue.splice(0)) answer.reject(error);

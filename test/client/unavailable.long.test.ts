@@ -51,7 +51,7 @@ describe.each(CLIENTS)("a server that does not fit its https: address is reporte
     const { error } = await told(create, url);
     expect(error).toMatchObject({
       message: expect.stringContaining("does not speak TLS"),
-      hint: "use http:// for it",
+      hint: "use http:// for this server",
     });
   });
 });

@@ -12,7 +12,7 @@ const MAX_DEPTH = 64;
 
 const noControls = /^[^\u0000-\u001f\u007f-\u009f]+$/;
 
-/** An id, a name, or a moment. */
+/** Returns the schema of an id, a name or a moment. */
 export const word = (what: string): z.ZodString =>
   z.string().min(1).max(MAX_WORD).regex(noControls, "must hold no control characters").describe(what);
 
@@ -28,16 +28,16 @@ export const moment = (what: string): z.ZodString =>
     `${what}: a snapshot's number, an id or its beginning, a name, \`latest\`, \`baseline\`, \`seq:40\`, how long ago (\`10m\`), or a time in ISO-8601 (UTC if it has no zone)`,
   );
 
-/** A whole number in a body. */
+/** Returns the schema of a whole number in a body. */
 export const number = (what: string, most = Number.MAX_SAFE_INTEGER): z.ZodInt =>
   z.int().min(0).max(most).describe(what);
 
-/** A boolean in a body. */
+/** Returns the schema of a boolean in a body. */
 export const bool = (what: string): z.ZodBoolean => z.boolean().describe(what);
 
 const DIGITS = /^\d{1,16}$/;
 
-/** A whole number in a query. */
+/** Returns the schema of a whole number in a query. */
 export const count = (what: string, { least = 0, most = Number.MAX_SAFE_INTEGER } = {}) =>
   z
     .string()
@@ -53,8 +53,8 @@ export const count = (what: string, { least = 0, most = Number.MAX_SAFE_INTEGER 
 const BITS = /^(?:0[0-7]{0,15}|[1-9]\d{0,15})$/;
 
 /**
- * Permission bits in a query. A number that begins with 0 is octal, any other number is decimal. Setuid, setgid and the
- * sticky bit are refused.
+ * Returns the schema of permission bits in a query. A number that begins with 0 is octal, any other number is decimal.
+ * Setuid, setgid and the sticky bit are refused.
  */
 export const bits = (what: string) =>
   z
@@ -64,7 +64,7 @@ export const bits = (what: string) =>
     .pipe(z.int().min(0).max(0o777))
     .meta({ description: what });
 
-/** A boolean in a query: `true` or `false`. */
+/** Returns the schema of a boolean in a query: `true` or `false`. */
 export const flag = (what: string) =>
   z
     .enum(["true", "false"])
@@ -72,7 +72,7 @@ export const flag = (what: string) =>
     .pipe(z.boolean())
     .meta({ description: what });
 
-/** A list of texts in a query. The query repeats the key for each text. */
+/** Returns the schema of a list of texts in a query. The query repeats the key for each text. */
 export const many = (what: string, most: number) =>
   z
     .union([

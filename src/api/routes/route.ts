@@ -109,7 +109,7 @@ export interface Asked<Query, Body> {
    */
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
-  /** `undefined` if the row has no JSON body. */
+  /** The parsed JSON body; `undefined` if the row has no JSON body. */
   readonly body: Body;
   /** The body of a route whose body is bytes; empty for all other routes. */
   readonly content: AsyncIterable<Uint8Array>;

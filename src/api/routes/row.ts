@@ -74,7 +74,7 @@ export type StoreRoute = Row<StoreApi> & { readonly on: "store" };
 
 /**
  * A route about syncs: folders of the server's machine that follow origins. Only the server's owner may use it, on the
- * Unix socket.
+ * Unix socket or the owner's page. On the page, `start` is not allowed.
  */
 export type SyncRoute = Row<SyncApi> & { readonly on: "syncs" };
 

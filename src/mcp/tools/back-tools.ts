@@ -87,7 +87,7 @@ function nothingSentence(result: RestoreShape & Partial<UndoShape>, failed: bool
     return `Nothing ${result.dry_run ? "would be" : "was"} changed: ${left} cannot be changed.`;
   }
   if (result.operation === null && result.finished.length === 0) return "There is nothing to take back.";
-  return "Nothing to change: the files are like that already.";
+  return "Nothing to change: the files already have that state.";
 }
 
 const MOST_PARTS = 1_000;

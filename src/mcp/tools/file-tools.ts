@@ -153,7 +153,7 @@ const readVersion = defineTool({
     return {
       summary: `${oneLine(inner, LONGEST_NAME)}, iteration ${content.iteration}: bytes ${offset} to ${next} of ${size} (${shown.encoding}).`,
       lines: [listed([shown.content])],
-      // A piece is never cut, because the next step continues behind it.
+      // A piece is never cut, because the next step continues after the piece.
       extra: wanted === undefined ? Math.max(0, most + beside - room.text) : shown.content.length,
       next: next < size && shown.bytes > 0 ? [`read_version with "offset":${next} reads the next piece.`] : [],
       data: {

@@ -41,7 +41,7 @@ import { defineTool, type Tool } from "../tool.ts";
 
 const MOST_AMBIGUOUS = 100;
 
-/** The maximum number of paths in the list of those that were kept before an action. */
+/** The maximum number of paths in a list of the paths that were kept before an action. */
 const MOST_KEPT = 20;
 
 const NO_ACTIONS =

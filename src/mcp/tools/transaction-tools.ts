@@ -48,7 +48,10 @@ async function onlySession(workspace: WorkspaceApi): Promise<string | undefined>
   );
 }
 
-/** Returns the id of the session that a given text means. Returns the text itself for a session that is not recorded yet. */
+/**
+ * Returns the id of the session whose id equals a given text or begins with it. Returns the text itself if no such
+ * session is recorded yet.
+ */
 async function sessionMeant(workspace: WorkspaceApi, given: string): Promise<string> {
   const all = await workspace.sessions();
   return idMeant(

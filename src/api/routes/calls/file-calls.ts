@@ -92,7 +92,7 @@ export const textHistory = defineCall({
   method: "GET",
   path: `${WORKSPACE}/text-history`,
   reply: { json: "TextHistoryShape" },
-  // A limit above the maximum is no error, but is lowered, because the answer says how many changes there are.
+  // A limit above the maximum is lowered without an error: the answer says how many changes there are in all.
   ask: (text: string, { path, limit }: TextHistoryOptions = {}) => ({
     query: { text, path, limit: limit === undefined ? undefined : Math.min(limit, MAX_PAGE) },
   }),
@@ -103,7 +103,7 @@ export const grep = defineCall({
   method: "GET",
   path: `${WORKSPACE}/grep`,
   reply: { json: "GrepShape" },
-  // A limit above the maximum is no error, but is lowered, because the answer says how many matches there are.
+  // A limit above the maximum is lowered without an error: the answer says how many matches there are in all.
   ask: (pattern: string, { paths, at, history, ignoreCase, fixed, filesOnly, limit }: GrepOptions = {}) => ({
     query: {
       ...{ pattern, path: paths, at, history },
