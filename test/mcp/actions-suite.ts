@@ -150,7 +150,7 @@ export function actionsSuite(start: StartMcp): void {
       const rolled = await mcp.client.call("rollback", { id: action?.id });
       expect(mcp.project.read(".env")).toBe("KEY=1");
       expect(rolled.text).toMatch(/put back: \.env/);
-      expect(rolled.text).not.toContain("like that already");
+      expect(rolled.text).not.toContain("already have that state");
     });
 
     it("what_changed and show_action say what an action did to git, and undo takes it back", async () => {
