@@ -70,20 +70,20 @@ export function pathsIn(
 export const selectionShape = {
   action: actionId.optional(),
   turn: named(
-    "an agent's turn, as list_actions shows it; `last`: the last turn that changed something (undo: of which something " +
-      "is left to undo), also of one `session` or `actor`",
+    "an agent's turn, as list_actions shows it; `last`: the last turn that changed something (for undo: the last " +
+      "turn with something left to undo), also of one `session` or `actor`",
   ).optional(),
   session: named("an agent's session, as list_actions shows it").optional(),
   actor: named("everything that this actor did, for example `agent` or `human`").optional(),
   file: path
     .describe(
-      "every recorded change of this path, or of paths beneath it; with another argument: only that work on the path",
+      "every recorded change of this path, or of paths beneath it; with another argument: only the changes of that work to the path",
     )
     .optional(),
   since: moment.describe("every change after this moment: how long ago (`10m`), or a time in ISO-8601").optional(),
   to: moment
     .describe(
-      "all recorded work after this moment, without people's own edits; the id of work or of a turn: from it on",
+      "all recorded work after this moment, without people's own edits; with the id of work or of a turn: this work and all later work",
     )
     .optional(),
   rewind: named("an agent's turn and all later work of its session; list_actions shows the turns").optional(),

@@ -27,11 +27,11 @@ import { optional } from "../../util/optional.ts";
 const force = z
   .boolean()
   .default(false)
-  .describe("overwrite edits that were made since; the present state is recorded first");
+  .describe("overwrite edits that were made after the work; the present state is recorded first");
 
 const line = z.int().min(1);
 
-const exact = z.boolean().default(false).describe("merge nothing: if a path was edited since, change nothing");
+const exact = z.boolean().default(false).describe("merge nothing: if a path was edited after the work, change nothing");
 
 function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next: readonly string[]): Answer {
   const { changes, skipped, unmerged = [], finished, conflicts, kept_aside: aside = [], git = [] } = result;

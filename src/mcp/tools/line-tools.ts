@@ -105,7 +105,7 @@ const blame = defineTool({
 });
 
 const STATE_MOMENT =
-  "a moment whose recorded state is searched, as restore takes it. `now` is the last recorded state, as without `at`: " +
+  "the moment whose recorded state is searched, in the form that restore takes. `now` is the last recorded state, as without `at`: " +
   "edits on disk that are not recorded yet are not searched";
 
 const grep = defineTool({
@@ -114,7 +114,7 @@ const grep = defineTool({
   description:
     "Finds the lines that match a JavaScript regular expression, in the last recorded state or at a moment. With `history`, it searches " +
     "everything that was ever recorded, also deleted files, and says who brought each line and whether it is still there. Use it to find " +
-    "lost text, or who added or removed something. Secrets are not searched.",
+    "lost text, or who added or removed something. Files that are secrets are not searched.",
   input: z.strictObject({
     pattern: z.string().min(1).max(10_000).describe("a regular expression, or with `fixed` a text"),
     paths: paths.optional(),
