@@ -100,9 +100,9 @@ export interface WriteBy {
   readonly actor?: string;
   readonly session?: string;
   /**
-   * An id that identifies the request. A request whose id is already in the log of the workspace is not done again, and
-   * gets the same answer as before. Throws `USAGE` if the id was used for a different request. At most 200 characters;
-   * through a client, at most 128 in percent-encoded form.
+   * An id that identifies the request. If the log of the workspace already has this id, the request is not done again,
+   * and gets the same answer as the first time. Throws `USAGE` if the id was used for a different request. At most 200
+   * characters; through a client, at most 128 in percent-encoded form.
    */
   readonly requestId?: string;
 }

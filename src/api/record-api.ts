@@ -124,8 +124,8 @@ export interface RecordStoreApi extends AsyncDisposable, Disposable {
   /**
    * Copies the log and the records into a new folder beneath the absolute path `folder`. Returns the path of the new
    * folder. The copy of a standalone store is a standalone store, too. The copy of a workspace cannot be opened. Such a
-   * copy has the lines of the workspace's log, without the contents of files, and the records in `records.ndjson`, as
-   * `export` yields them.
+   * copy has the lines of the workspace's log and, in `records.ndjson`, the records as `export` yields them. It does
+   * not have the contents of files.
    */
   backup(folder: string): Promise<string>;
   /** Yields the records that are not deleted, as lines of canonical JSON `{"id":…,"record":…}` without a newline. */

@@ -932,8 +932,8 @@ export interface RunShape {
    */
   notes?: string[];
   /**
-   * The created paths in `changes` that may have existed before the run, because the rules left out the path or a
-   * folder above it until then. An undo of the run does not remove these paths. Absent if there are none.
+   * The created paths in `changes` that may have existed before the run. Until the run, the rules left out such a path,
+   * or a folder above it. An undo of the run does not remove these paths. Absent if there are none.
    */
   newly_recorded?: string[];
   coverage: CoverageShape;

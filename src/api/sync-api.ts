@@ -367,8 +367,8 @@ export interface SyncApi {
    */
   resume(id: string, options?: { readonly accept?: SyncDecision }): Promise<SyncShape>;
   /**
-   * Waits until every earlier change of either side is on the other side, has become a conflict, or was refused by the
-   * origin for good. Throws `REFUSED` after `timeoutMs` (default 60,000), or if the sync is not running.
+   * Waits until every earlier change of each side has reached the other side, has become a conflict, or was refused by
+   * the origin for good. Throws `REFUSED` after `timeoutMs` (default 60,000), or if the sync is not running.
    *
    * `refused` of the answer names the first 1,000 refused paths, even if the token may only read. Paths that were
    * refused before this call are included if they are still refused. If `refused` is absent, the origin has everything

@@ -120,7 +120,7 @@ export function nodeBackends({ once = false }: { readonly once?: boolean } = {})
 /**
  * Opens an index. A damaged index is discarded and rebuilt, because it is derived from the log. If the file cannot be
  * written (a full or read-only disk, no permission) or if SQLite fails for another reason (`IO`), the index is built in
- * memory, so that reading and verifying still work. In these cases, `tell` receives a note with the reason.
+ * memory, and `tell` receives a note with the reason. Reading and verifying then still work.
  */
 function openIndexFile(path: string, tell?: (note: string) => void): IndexStore {
   const onTemporary = (why: unknown): void => tell?.(withoutIndexFile(why));

@@ -86,9 +86,9 @@ async function unsignedIn(folder: string, { open }: HookParts): Promise<readonly
 }
 
 /**
- * Starts or continues the session, and returns the folder of its workspace. If an agent resumes a session or compacts
- * its context, it reports the start of the running session again, perhaps from another folder. The session then keeps
- * its workspace, its turn and its open actions.
+ * Starts or continues the session, and returns the folder of its workspace. When an agent resumes a session or compacts
+ * its context, the agent reports the start of the running session again, perhaps from another folder. The session then
+ * keeps its workspace, its turn and its open actions.
  */
 async function startSession(work: CallWork): Promise<string> {
   const present = await presentWorkplace(work, (error) => isForgotten(error) || isMissing(error));
@@ -115,7 +115,7 @@ async function beginSession(work: CallWork): Promise<Workplace> {
 
 /**
  * Returns the session's workplace. If there is none, begins the session now. A session has no workplace if the hooks
- * were installed only during the session, if its note was lost, or if its workspace was forgotten (`forget`).
+ * were installed after the session began, if its note was lost, or if its workspace was forgotten (`forget`).
  */
 async function workplace(work: CallWork): Promise<Workplace> {
   return (await presentWorkplace(work, isForgotten)) ?? (await beginSession(work));
@@ -187,9 +187,9 @@ async function beginTurnOf(work: CallWork): Promise<readonly string[]> {
 }
 
 /**
- * True if another hook has already reported the beginning of the same turn. In this case, the note has the hash of the
- * same message of the person, and no hook has reported the end of a turn since. The note is read again, because the
- * other hook has possibly just written it.
+ * True if another hook has already reported the beginning of the same turn. This is so if the note has the hash of the
+ * same message of the person, and no hook has reported the end of a turn after that message. The note is read again,
+ * because the other hook has possibly just written it.
  */
 function isTold({ call, notes }: CallWork): boolean {
   const note = notes.get(call.session);

@@ -37,8 +37,8 @@ export interface SessionNote {
   /** The keys of open calls whose end is possibly never reported (see `HookAction.unsaid`). */
   unsaid?: readonly string[];
   /**
-   * Maps the keys of calls that were recorded as denied, because the agent began another call, to the ids of their
-   * actions. Such a call is possibly still running in parallel.
+   * Maps the key of a call that was recorded as denied to the id of the call's action. The call was recorded as denied
+   * because the agent began another call. The denied call is possibly still running in parallel.
    */
   doubted?: Record<string, string>;
   /** Maps the keys of calls to their ends. These ends were reported or inferred, but are not recorded yet. */

@@ -28,10 +28,7 @@ export function serveStdio(parts: ServerParts, input: Readable, output: Writable
 /** The maximum size of a message, in bytes. A longer message is refused, and the connection stays open. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 ** 2;
 
-/**
- * The number of bytes, at the beginning and at the end of a message that is too long, in which the message's id is
- * searched for.
- */
+/** The number of bytes, at each end of a message that is too long, that are searched for the id of the message. */
 const EDGE = 4_096;
 
 const NEWLINE = 0x0a;

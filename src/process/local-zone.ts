@@ -16,8 +16,8 @@ function localFromUtc(ms: number): CalendarTime {
 }
 
 /**
- * Converts a moment that is a time without a zone, or a spoken time (`monday 9:00`), to the same moment in UTC. Such a
- * time is in the zone of this process (`TZ`). Returns any other text unchanged.
+ * Converts a time without a zone, or a spoken time (`monday 9:00`), to UTC. Such a time is in the zone of this process
+ * (`TZ`). Returns any other text unchanged.
  */
 export function inLocalZone(text: string): string {
   return withZone(text, { toUtc: localToUtc, fromUtc: localFromUtc }, Date.now());

@@ -62,8 +62,8 @@ interface Root {
 
 /**
  * Returns the path relative to the root's folder; `undefined` if the path is not in the root. A root that is a single
- * file contains only this file. If the file is a database, the root also contains the other files of its unit
- * (`unitOf`).
+ * file contains only this file. If the file is an SQLite database, the root also contains the companion files of the
+ * database (`unitOf`).
  */
 function beneathRoot({ path: folder, only }: Root, path: string): string | undefined {
   const inner = beneath(folder, path);

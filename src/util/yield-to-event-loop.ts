@@ -45,8 +45,8 @@ export async function* inSlices<T>(items: readonly T[], size: number): AsyncGene
 
 /**
  * Shares one event loop among many tasks. All tasks together may do a fixed number of steps per turn of the loop.
- * Further steps wait for the next turn, first come, first served. Without this limit, a hundred tasks that each work
- * until their socket is full would make one turn very long, and tasks that need several turns would starve.
+ * Further steps wait for the next turn, first come, first served. Without this limit, a hundred tasks could make one
+ * turn very long, because each task works until its socket is full. Tasks that need several turns would then starve.
  */
 export class TurnSlices {
   readonly #perTurn: number;

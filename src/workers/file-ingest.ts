@@ -70,8 +70,9 @@ class FileIngestRun implements IngestRun {
   readonly #folders: readonly ConfinedFs[];
   readonly #given: IngestOptions;
   /**
-   * The caller's `onResult`. The `onResult` of `#given` calls it, but holds back the result of a database until
-   * `LiveUnits` has decided whether to read the database again together with its companion files.
+   * The caller's `onResult`. The `onResult` of `#given` passes results on to the caller's `onResult`. Only the result
+   * of a database is held back, until `LiveUnits` has decided whether to read the database again, together with its
+   * companion files.
    */
   readonly #onResult: IngestOptions["onResult"];
   readonly #units: LiveUnits;
@@ -347,8 +348,8 @@ class LiveUnits {
    *
    * - A database that was already read must be read again if it was unstable, if its times may hide a later write
    *   (`isRacy`), or if it has companion files.
-   * - A database of which the scan reported only companion files must be read if the history has it (`known`) and its
-   *   file is still a database.
+   * - If the scan reported only companion files, the database must be read if the history has the database (`known`)
+   *   and its file is still a database.
    */
   #isUnit(database: WorkspacePath, read: FileRead | undefined): boolean {
     const { fs, path } = this.#placeOf(database);

@@ -31,8 +31,9 @@ export interface SearchBatch {
 }
 
 /**
- * The result of one content: its matches, `none`, `slow` if the pattern took too long or too much memory, `unread` if
- * the content could not be read at its place, or `left` if the budget was over before the content was searched.
+ * The result of one content: its matches, or the reason why there are none. `none`: no line matches. `slow`: the
+ * pattern took too long or too much memory. `unread`: the content could not be read at its place. `left`: the budget
+ * was over before the content was searched.
  */
 export type SearchOutcome = ContentMatches | "none" | "slow" | "unread" | "left";
 
