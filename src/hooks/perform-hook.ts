@@ -415,12 +415,12 @@ async function passOver(work: CallWork, { note, workspace }: Workplace): Promise
 
 const SHARED_END: ActionEnd = {
   outcome: "failed",
-  reason: "the end of this call was not reported: all changes until the end of the next call are recorded here",
+  reason: "its end was not reported: what changed until the end of the next call is recorded here",
 };
 
-const SHARED_REASON = "the changes of this call are recorded with the previous call, whose end was not reported";
+const SHARED_REASON = "what it changed is recorded with the call before it, whose end was not reported";
 
-const PASSED_END: ActionEnd = { outcome: "denied", reason: "the agent went on without this call" };
+const PASSED_END: ActionEnd = { outcome: "denied", reason: "the agent went on without it" };
 
 /**
  * Records the action of a call that has ended or never ran. If the snapshot fails, the call is not refused, because it

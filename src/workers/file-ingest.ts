@@ -272,7 +272,7 @@ class HeldContents implements StableSink {
 
 type FileRead = Extract<IngestResult, { readonly entry: unknown }>;
 
-const DERIVED = "SQLite derives this file from the -wal file beside it";
+const DERIVED = "SQLite derives it from the -wal beside it";
 
 interface UnitPlaces {
   readonly roots: readonly TrackedRoot[];
@@ -399,7 +399,7 @@ class LiveUnits {
       const left = [database, ...(this.#beside.get(database) ?? []).map(({ path }) => path)];
       return left.map((path) => ({
         path,
-        omission: { path, reason: "unstable", detail: "the database was replaced while it was read" },
+        omission: { path, reason: "unstable", detail: "it was replaced meanwhile" },
       }));
     }
     const results: IngestResult[] = [partResult(database, unit.database, unit.proved)];

@@ -158,7 +158,7 @@ function toResult(one: ScannedPath, row: number, columns: IngestColumns): Ingest
     return { path, omission: { path, reason: "unreadable", detail: columns.details.get(row) ?? "" } };
   }
   if (outcome === OUTCOME.other) {
-    return { path, omission: { path, reason: "unstable", detail: "the path was no longer a file when it was read" } };
+    return { path, omission: { path, reason: "unstable", detail: "it became something else than a file meanwhile" } };
   }
   const stat = statOfRow(columns, row, one.stat);
   const hash = hashFromBytes(columns.hashes.subarray(row * 32, row * 32 + 32));
