@@ -179,7 +179,7 @@ function buildProgram(
   program.addHelpText("after", FIRST_STEPS);
   const onError = onExit("chronicle [options] [command]", "chronicle -h");
   program.exitOverride((error) => {
-    // The options of an unknown command are unknown as well, but the command is the mistake.
+    // If the command is unknown, its options are unknown as well. The error then names the command and not the option.
     const [word = "-"] = program.args;
     if (error.code === "commander.unknownOption" && !word.startsWith("-")) unknownCommand(word);
     return onError(error);
@@ -194,8 +194,9 @@ function buildProgram(
 }
 
 /**
- * Returns the command line with the command `list`, if it has no command and begins with an option, and has options of
- * `list`: `chronicle --limit 3` is `chronicle list --limit 3`.
+ * Inserts the command `list` into a command line that has no command, begins with an option, and has an option of
+ * `list`. For example, `chronicle --limit 3` becomes `chronicle list --limit 3`. Returns any other command line
+ * unchanged.
  */
 function withList(argv: readonly string[]): readonly string[] {
   const list = COMMANDS.find(({ name }) => name === "list");

@@ -39,7 +39,7 @@ it("actions are listed, shown with the difference to the present state, and roll
   const shown = await box.call(["actions", id.slice(0, 8)]);
   expect(shown.stdout).toContain(`action    ${id}\nwhat      write_file: a.txt\n`);
   expect(shown.stdout).toContain("turn      turn-1\ncall      call-a.txt\n");
-  expect(shown.stdout).toContain("now       1 path differs from before it\n  ~ a.txt");
+  expect(shown.stdout).toContain("now       1 path differs from the state before the action\n  ~ a.txt");
   const dry = await box.call(["rollback", "call-a.txt", "--dry-run"]);
   expect(dry.stdout).toContain("would change: 1 modified\n");
   expect(readFileSync(join(box.project, "a.txt"), "utf8")).toBe("after\n");

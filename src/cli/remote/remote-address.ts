@@ -5,7 +5,8 @@ import { type CommandSpec, optionName } from "../table/spec.ts";
 import { usageError } from "../../process/usage-error.ts";
 
 /**
- * The address of a server that is used instead of the store. The address may also name one of the server's workspaces.
+ * The address of a server that is used instead of the store of this machine. The address may also name one of the
+ * server's workspaces.
  */
 export interface RemoteAddress {
   /**
@@ -30,8 +31,8 @@ export function parseRemote(text: string, from: string): RemoteAddress {
 }
 
 const FORMS =
-  "it is http://HOST:PORT, https://HOST:PORT, unix:/PATH of a socket, or unix: alone (the server of this machine's own store); " +
-  "each may have #WORKSPACE behind it";
+  "an address is http://HOST:PORT, https://HOST:PORT, unix:/PATH of a socket, or unix: alone (the server of this machine's own store); " +
+  "#WORKSPACE may follow the address";
 
 function refuseNoAddress(url: string, from: string): void {
   if (url === "") throw usageError(`${from} has a workspace and no server`, FORMS);

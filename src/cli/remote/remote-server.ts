@@ -16,7 +16,7 @@ import { optional } from "../../util/optional.ts";
 
 const MOST_LISTED = 20;
 
-/** The time after which a server that is starting is asked again, in milliseconds. */
+/** The time, in milliseconds, after which a server that is still starting is asked again. */
 const ASK_AGAIN_MS = 500;
 const STARTS = "the server is starting: it opens the folder that it was started in";
 
@@ -43,8 +43,9 @@ export class RemoteServer {
   }
 
   /**
-   * Returns an object for the server. Sends no request. Passes a note to `onNote` if the token would be sent over a
-   * network without encryption. Throws `USAGE` for an invalid address or token, and the errors of `ownServer`.
+   * Returns a `RemoteServer` for the address, without sending a request. Passes a note to `onNote` if the token would
+   * be sent over a network without encryption. Throws `USAGE` for an invalid address or token, and the errors of
+   * `ownServer`.
    */
   static of(io: Io, options: RemoteOptions): RemoteServer {
     const { address, tokenFile, token: own, acting, once, onNote } = options;

@@ -41,7 +41,7 @@ function signed(bytes: number): string {
   return `${bytes < 0 ? "-" : "+"}${formatBytes(Math.abs(bytes))}`;
 }
 
-/** Returns numbers of lines as people are shown them, such as `+3 −1`. */
+/** Returns the numbers of added and removed lines as a text for people, such as `+3 −1`. */
 export function lineCountText({ added, removed }: LineCountShape): string {
   return `+${groupedDigits(added)} −${groupedDigits(removed)}`;
 }
@@ -80,7 +80,10 @@ export function nameOfChange({ path, kind, from }: ChangeShape, shown: (path: st
   return (from === undefined ? "" : `${shown(from)} → `) + shown(path) + (kind === "dir" ? "/" : "");
 }
 
-/** The remarks about names up to this width form a column. The remark about a longer name follows it directly. */
+/**
+ * The maximum width of a name whose remark is aligned in a column. The remark about a longer name directly follows the
+ * name.
+ */
 const LONGEST_ALIGNED = 60;
 
 function isShort([name]: readonly [string, string]): boolean {

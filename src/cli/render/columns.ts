@@ -1,12 +1,15 @@
 import { widthOf } from "../../process/printable.ts";
 
-/** A terminal with fewer columns is narrow: lists leave out what is less important, and shorten words. */
+/**
+ * A terminal with fewer columns counts as narrow. On a narrow terminal, lists leave out less important columns and
+ * shorten words.
+ */
 const NARROW = 100;
 
-/** The longest name of an actor on a terminal that is narrow. */
+/** The maximum width of an actor's name on a narrow terminal. */
 export const LONGEST_NARROW_NAME = 12;
 
-/** True if the output is a terminal that is `NARROW`. */
+/** True if the output is a terminal with fewer than `NARROW` columns. */
 export function isNarrow({ isTerminal, columns }: { readonly isTerminal: boolean; readonly columns: number }): boolean {
   return isTerminal && columns < NARROW;
 }

@@ -27,7 +27,7 @@ const OF_SYNC: Readonly<Record<Reason, string>> = {
   created: "both made it",
   folder: "a folder on one side, something else on the other",
   blocked: "it cannot be written",
-  collision: "the folder's disk does not tell its name from another path's name",
+  collision: "the folder's disk treats its name and another path's name as the same",
 };
 
 function reasonOf({ cause, reason, detail, ...both }: ConflictShape): string {

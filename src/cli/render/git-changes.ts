@@ -6,8 +6,8 @@ const SHORT_HASH = 7;
 const MOST_REFS = 3;
 
 /**
- * Returns a line for each repository: `git: HEAD 69a504c → 1b2c3d4, branch main`. `back`: true for an undo, whose line
- * goes from the state that is undone back to the state before.
+ * Returns a line for each repository: `git: HEAD 69a504c → 1b2c3d4, branch main`. `back`: true for an undo. The line of
+ * an undo goes from the undone state back to the state before it.
  */
 export function gitLines(changes: readonly GitChangeShape[] | undefined, { back = false } = {}): string[] {
   return (changes ?? []).map((change) => {
@@ -48,7 +48,10 @@ function commitText({ commit }: GitHeadShape): string {
   return commit === undefined ? "(no commit)" : commit.slice(0, SHORT_HASH);
 }
 
-/** Describes the changed refs, without the branch that is checked out before and after. */
+/**
+ * Returns a text for each changed ref, up to `MOST_REFS`. Leaves out the stash, and a branch that was checked out both
+ * before and after.
+ */
 function refTexts({ refs, head_before: before, head_after: after }: GitChangeShape): string[] {
   const isHead = before.branch === after.branch ? after.branch : undefined;
   const others = refs.filter(({ name }) => name !== "refs/stash" && name !== `refs/heads/${isHead ?? ""}`);

@@ -12,20 +12,23 @@ export interface MarkdownChanges {
   /** The selected work, or the two compared moments. */
   readonly what: string;
   readonly actions: readonly Pick<ActionShape, "actor" | "session" | "turn">[];
-  /** Requested with patches. */
+  /** The changes, which must have been requested with their patches. */
   readonly changes: readonly ChangeShape[];
   /** Paths that may be the work of others. */
   readonly ambiguous: readonly string[];
   readonly notes: readonly string[];
 }
 
-/** Patches are left out from this length of the text on, in characters, because forges cut or refuse longer comments. */
+/**
+ * The maximum length of the text, in characters. Patches beyond it are left out, because forges such as GitHub cut or
+ * refuse longer comments.
+ */
 const MOST_CHARACTERS = 60_000;
 
 /**
- * Returns the lines of a text in GitHub's Markdown: whose work it is, the changed paths with their added and removed
- * lines, and each patch in a block that opens on a click. Every foreign text stands in code, so that nothing in it is
- * formatted, linked or mentioned.
+ * Returns the lines of a text in GitHub's Markdown: who did the work, the changed paths with the numbers of added and
+ * removed lines, and each patch in a block that opens on a click. Text that others wrote, such as names and paths,
+ * stands in code spans. GitHub then neither formats this text nor makes links or mentions of it.
  */
 export function markdownLines({ what, actions, changes: all, ambiguous, notes }: MarkdownChanges): string[] {
   const changes = withRenamePatches(all);
@@ -52,7 +55,10 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, one) => total + one, 0);
 }
 
-/** Returns a table of who did the work: one row for each turn of a session of an actor. */
+/**
+ * Returns a table of who did the work. It has one row for each combination of actor, session and turn, with the number
+ * of actions.
+ */
 function authorLines(actions: MarkdownChanges["actions"]): string[] {
   if (actions.length === 0) return [];
   const rows = new Map<string, number>();
@@ -98,14 +104,17 @@ function patchBlock(change: ChangeShape): string[] {
   return ["", summary, "", `${fence}diff`, ...text.split("\n"), fence, "", "</details>"];
 }
 
-/** Returns the length of the longest run of backticks in a text. */
+/** Returns the length of the longest sequence of backticks in a text. */
 function longestRun(text: string): number {
   let longest = 0;
   for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length);
   return longest;
 }
 
-/** Returns a text as a code span. Backticks in it make the span's own ones longer. */
+/**
+ * Returns a text as a code span. The span's delimiters have one backtick more than the longest sequence of backticks in
+ * the text.
+ */
 function code(foreign: string): string {
   const text = printable(foreign);
   const ticks = "`".repeat(longestRun(text) + 1);
@@ -114,9 +123,11 @@ function code(foreign: string): string {
 }
 
 /**
- * Returns a text as a code span in a table, in which `|` would end the cell. A backslash before `|` cannot be written in
- * a code span of a table: the backslash would be escaped by the one before it, and the bar would end the cell. Such a
- * text is written in HTML, with entities for all signs that Markdown or HTML could interpret.
+ * Returns a text as a code span in a table. Each `|` is escaped with a backslash, because `|` would end the cell.
+ *
+ * A text that has a backslash before `|` cannot be escaped in this way: the text's own backslash would escape the added
+ * backslash, and the bar would end the cell. Such a text is written in HTML, with entities for all signs that Markdown
+ * or HTML could interpret.
  */
 function cell(foreign: string | null): string {
   if (foreign === null) return "";

@@ -10,8 +10,8 @@ interface Sentence {
   /** Returns true if the sentence is about the change. */
   readonly isMeant: (change: OmittedChangeShape) => boolean;
   /**
-   * Returns the predicate of the sentence. `isOne`: true for one path. `how`: an addition about the way in which paths
-   * were created.
+   * Returns the predicate of the sentence. `isOne`: true for one path. `how`: a text that follows the word `created`,
+   * such as ` under rules of its own`.
    */
   readonly text: (isOne: boolean, how: string) => string;
 }
@@ -60,7 +60,7 @@ const LEFT: readonly Sentence[] = [
   {
     isMeant: ({ ambiguous }) => ambiguous === true,
     text: (isOne) =>
-      `${isOne ? "was" : "were"} changed while others were at work in this folder too, so that either may have done it; ` +
+      `${isOne ? "was" : "were"} changed while others were at work in this folder too, and any of them may have made the change; ` +
       `undo leaves ${isOne ? "it" : "them"} as ${isOne ? "it is" : "they are"}`,
   },
   {

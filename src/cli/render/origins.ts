@@ -3,7 +3,7 @@ import { formatAgo, formatDuration } from "../../core/values/duration.ts";
 import { printable, shortened } from "../../process/printable.ts";
 import { LONGEST_NARROW_NAME } from "./columns.ts";
 
-/** The length of shown ids. */
+/** The length of a shown id, in characters. */
 const ID = 8;
 
 const NOT_RECORDED: Readonly<Record<Exclude<BlameKind, "recorded">, (origin: BlameOriginShape) => string>> = {
@@ -14,7 +14,7 @@ const NOT_RECORDED: Readonly<Record<Exclude<BlameKind, "recorded">, (origin: Bla
   between: ({ iteration, first_iteration: first }) => `one of @${first} to @${iteration}`,
 };
 
-/** The words of a line that nobody recorded, for a narrow terminal. */
+/** The texts for a narrow terminal that are shorter than those of `NOT_RECORDED`. */
 const SHORT_NOT_RECORDED: Partial<typeof NOT_RECORDED> = {
   nobody: () => "nobody recorded",
   unrecorded: () => "not recorded",
@@ -34,7 +34,7 @@ export function shortOriginCells(origin: BlameOriginShape, now: number): readonl
   return [id, words ?? shortened(printable(who), LONGEST_NARROW_NAME), when];
 }
 
-/** Returns the id, the actor and the turn of an origin, and its time. */
+/** Returns the texts for an origin: the id of its action, operation or session, the actor, the turn and the time. */
 export function originCells(origin: BlameOriginShape, now: number): readonly [string, string, string, string] {
   const { kind, action, operation, session, turn, actor, timestamp, replica } = origin;
   const when = timestamp === null ? "" : formatAgo(timestamp, now);

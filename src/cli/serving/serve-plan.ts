@@ -35,7 +35,8 @@ export function plannedPorts({ input, io }: CommandContext): PortPlan[] {
 
 /** Throws `USAGE` for a number that no port has. */
 export function refuseNoPort(port: number | undefined): void {
-  if (port !== undefined && port > MAX_PORT) throw usageError(`there is no port ${port}`, `it is at most ${MAX_PORT}`);
+  if (port !== undefined && port > MAX_PORT)
+    throw usageError(`there is no port ${port}`, `give a port up to ${MAX_PORT}`);
 }
 
 function refuseWithout(names: readonly string[], input: CommandContext["input"], wanted: string): void {

@@ -63,8 +63,8 @@ export async function forget(context: CommandContext): Promise<number> {
 }
 
 /**
- * Returns a text about the time for which something can be brought back. `at`: the end of that time, in ISO-8601;
- * `null` if the time has no end.
+ * Returns a text that says until when something can be brought back. `at`: the end of this time, in ISO-8601; `null` if
+ * the time has no end.
  */
 function until(at: string | null): string {
   return at === null ? "kept" : `until ${minuteOf(at)}`;

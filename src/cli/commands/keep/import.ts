@@ -20,7 +20,7 @@ function readLog(file: string, cwd: string): Buffer {
   }
 }
 
-/** Carries out `import`: of an archive, or with `--from`, of the records in another program's log. */
+/** Imports an archive. With `--from`, imports the records in another program's log instead. */
 export async function importFile(context: CommandContext): Promise<number> {
   const { input, io } = context;
   const from = input.text("from");

@@ -72,10 +72,13 @@ function afterwards(context: CommandContext, workspace: WorkspaceApi, result: Pr
 }
 
 /**
- * Returns true if the pruning may be done. Asks the user, because the pruned states can be brought back for 24 hours
- * only. Does not ask if `--yes` is given, or if nothing would be pruned. With `--now`, only a person at a terminal can
- * agree, because the pruned states cannot be brought back at all. `--yes` then has no effect. Throws `REFUSED` if
- * nobody can be asked and no `--yes` takes effect, even if nothing would be pruned.
+ * Asks the user whether to prune, because pruned states can be brought back for 24 hours only. Returns true if the user
+ * agrees. Returns true without asking if `--yes` is given, or if nothing would be pruned.
+ *
+ * With `--now`, the pruned states cannot be brought back at all. Only a person at a terminal can then agree, and
+ * `--yes` has no effect.
+ *
+ * Throws `REFUSED` if nobody can be asked and `--yes` has no effect or is not given, even if nothing would be pruned.
  */
 async function agreed(context: CommandContext, workspace: WorkspaceApi, options: PruneOptions): Promise<boolean> {
   const now = context.input.flag("now");

@@ -15,10 +15,13 @@ import { dependenciesOf, type Tested, TestCopies, TestInterrupted } from "../../
 
 const MOST_CHANGES = 20;
 const SIGNAL_EXIT = 130;
-/** The number of events that are read at once. */
+/** The maximum number of events that one call reads. */
 const PAGE = 5_000;
 
-/** A commit that changed files. `seq` is its last event, and `event` is its first change of a file. */
+/**
+ * A commit (events that were written together) that changed files. `seq` is the seq of the commit's last event. `event`
+ * is the commit's first event that changes a file.
+ */
 interface Point {
   readonly seq: number;
   readonly event: LogEventShape;
@@ -29,7 +32,10 @@ interface Range {
   readonly to: number;
 }
 
-/** Searches for the first recorded change after which a test fails. Runs the test in copies, never in the folder. */
+/**
+ * Searches for the first recorded change after which a test fails. The test runs in copies of recorded states, never in
+ * the workspace's own folder.
+ */
 export async function bisect(context: CommandContext): Promise<number> {
   const { input } = context;
   const command = input.args;
@@ -102,13 +108,16 @@ function isCommitEnd({ record_id: id, record }: LogEventShape): boolean {
   return id.startsWith("commit:") || (typeof record === "object" && record !== null && "commit" in record);
 }
 
-/** Returns the paths to link into each copy. Throws `USAGE` for a `--link` that leads to nothing. */
+/**
+ * Returns the paths to link into each copy. Throws `USAGE` if a path of `--link` does not exist, or if the workspace
+ * has no folder on this machine.
+ */
 async function linksOf(context: CommandContext, workspace: WorkspaceApi): Promise<readonly string[]> {
   const { input, remote } = context;
   const typed = input.list("link");
   if (remote !== undefined || workspace.path === "") {
     if (typed.length === 0) return [];
-    throw usageError("--link is about the folder of this machine", "leave it out: this history has no folder here");
+    throw usageError("--link needs a folder on this machine, and this history has none", "leave out --link");
   }
   const status = await workspace.status();
   if (status.changes.length > 0)
@@ -124,8 +133,8 @@ async function linksOf(context: CommandContext, workspace: WorkspaceApi): Promis
 }
 
 /**
- * Returns the folder of a copy that corresponds to the current folder; `""` if the current folder is outside of the
- * workspace. A copy has the files of a further root in its folder `@<root id>`.
+ * Returns the path, within a copy, of the folder that corresponds to the current folder. Returns `""` if the current
+ * folder is outside of the workspace. The files of each root after the first are in the copy's folder `@<root id>`.
  */
 async function folderOf({ io, remote }: CommandContext, workspace: WorkspaceApi): Promise<string> {
   if (remote !== undefined || workspace.path === "") return "";
@@ -138,15 +147,18 @@ async function folderOf({ io, remote }: CommandContext, workspace: WorkspaceApi)
   return "";
 }
 
-/** Returns a path relative to the folder that contains it; `undefined` if it is elsewhere. */
+/** Returns `path` relative to `folder`; `undefined` if `path` is outside of `folder`. */
 function innerPath(folder: string, path: string): string | undefined {
   const inner = relative(folder, path);
-  // A folder may be named `..x`.
+  // A name inside of `folder` may also begin with two dots, such as `..x`.
   return inner === ".." || inner.startsWith("../") ? undefined : inner;
 }
 
 interface Found {
-  /** The index of the first bad point; `undefined` if the test passes at the end, or fails at the beginning. */
+  /**
+   * The result of the search, as in `Bisection`: `at` is the index of the first bad point, and `from` is the index of
+   * the first point that may be the cause. `undefined` if the test passes in the last state, or fails in the first.
+   */
   readonly found?: { readonly at: number; readonly from: number };
   /** The reason why no change was found, for people. */
   readonly why?: string;
@@ -166,7 +178,7 @@ class Search {
     this.#points = points;
   }
 
-  /** `from`: the event after which the test is expected to pass. */
+  /** Runs the search. `from`: the seq of the event after which the test is expected to pass. */
   async run(from: number): Promise<Found> {
     const count = this.#points.length;
     const all = { points: this.#points, tested: this.#tested };
@@ -189,7 +201,10 @@ class Search {
     }
   }
 
-  /** Tests the state after event `seq`, and tells people the verdict. `remark` returns what else to tell. */
+  /**
+   * Tests the state after event `seq`, prints the verdict, and returns it. `remark` returns a text that is printed
+   * after the verdict.
+   */
   async #test(seq: number, remark: (verdict: Verdict) => string): Promise<Verdict> {
     const tested = await this.#copies.test(seq);
     this.#tested.push({ seq, ...tested });
@@ -206,15 +221,16 @@ class Search {
 
   #cannotTell(seq: number): ChronicleError {
     const codes = this.#tested.at(-1)?.codes ?? [];
-    const why = codes.length === 0 ? "the current folder does not exist there" : `it ended with ${codes.join(" and ")}`;
+    const why =
+      codes.length === 0 ? "the current folder does not exist in this state" : `it ended with ${codes.join(" and ")}`;
     return new ChronicleError("REFUSED", `the test cannot tell in the state at seq:${seq}: ${why}`, {
-      hint: "begin and end with states in which the test runs: --from and --to name them; --link adds what it needs",
+      hint: "with --from and --to, name states in which the test runs; --link adds files that the test needs",
       data: { seq, exit_codes: codes },
     });
   }
 }
 
-/** Returns how much of the search is left, for people. */
+/** Returns a text for people: the number of changes that are left, and the estimated number of tests. */
 function leftWords(count: number, verdicts: ReadonlyMap<number, Verdict>): string {
   const { good, bad } = bounds(count, verdicts);
   return bad - good === 1
@@ -239,7 +255,9 @@ async function report(context: CommandContext, workspace: WorkspaceApi, result: 
 }
 
 interface Culprit {
-  /** The event after which the test fails, and the one after which the test still passed. */
+  /**
+   * The seq of the event after which the test fails. `before` is the last event before the commit that ends with `seq`.
+   */
   readonly seq: number;
   readonly before: number;
   readonly ts: string;
@@ -248,7 +266,7 @@ interface Culprit {
   readonly action: string | undefined;
   readonly session: string | undefined;
   readonly changes: readonly ChangeShape[];
-  /** The command that takes this work back. */
+  /** The command that undoes this work. */
   readonly undo: string;
 }
 
@@ -312,7 +330,7 @@ function printJson(
     commits: points.length,
     found:
       culprit === undefined ? null : { ...culprit, action: culprit.action ?? null, session: culprit.session ?? null },
-    // The first bad change may be any from this one on, if states before it could not be tested.
+    // If states before `found` could not be tested, the first bad change may be any change from this seq on.
     first_candidate: first ?? null,
     why: why ?? null,
     tested: tested.map(({ seq, verdict, codes }) => ({ seq, verdict, exit_codes: codes })),

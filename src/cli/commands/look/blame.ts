@@ -11,7 +11,10 @@ import { printable, printableText, shortened, widthOf } from "../../../process/p
 import { usageError } from "../../../process/usage-error.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** Parses `10`, `10,20`, `10,` and `10,+5`: the first line, and the last one or the number of lines. */
+/**
+ * Parses a range of lines: `10` (one line), `10,20` (first and last line), `10,` (to the end of the file) or `10,+5`
+ * (first line and number of lines).
+ */
 function linesIn(range: string | undefined): Pick<BlameOptions, "fromLine" | "toLine"> {
   if (range === undefined) return {};
   const match = /^(\d{1,9})(?:(,)(?:(\+?)(\d{1,9}))?)?$/.exec(range);
@@ -32,7 +35,7 @@ type BlameContext = Pick<CommandContext, "paint"> & { readonly io: TimelineConte
 
 /**
  * Returns one line for each line of the file. A column without an entry is left out. On a terminal, the lines fit its
- * width: origins are short where they would take more than a half of it, and long lines of the file are cut.
+ * width: long lines of the file are cut. Origins are shortened if they would take more than half of the width.
  */
 export function blameLines(context: BlameContext, found: BlameShape, shown: (path: string) => string): string[] {
   const { out } = context.io;
@@ -48,13 +51,16 @@ export function blameLines(context: BlameContext, found: BlameShape, shown: (pat
 
 const TAB = 8;
 
-/** Replaces tabs by spaces, because the width of a tab depends on its place. */
+/** Replaces tabs by spaces, because the width of a tab depends on its column. */
 function withoutTabs(text: string): string {
   const [first = "", ...rest] = text.split("\t");
   return rest.reduce((line, part) => line + " ".repeat(TAB - (widthOf(line) % TAB)) + part, first);
 }
 
-/** Returns the columns before the text of each line, from the cells of each origin. */
+/**
+ * Returns the text before each line of the file: the cells of the line's origin, and the line's number. `heads` has the
+ * cells of each origin.
+ */
 function headsOf({ paint }: BlameContext, { lines }: BlameShape, heads: readonly (readonly string[])[]): string[] {
   const [first = []] = heads;
   const isUsed = first.map((_, at) => heads.some((cells) => widthOf(cells[at] ?? "") > 0));
@@ -75,7 +81,7 @@ function fullHeads({ paint, io }: BlameContext, { path, origins }: BlameShape, s
   });
 }
 
-/** The longest earlier path on a narrow terminal. */
+/** The maximum width, in columns, of an earlier path if origins are shortened. */
 const LONGEST_FROM = 12;
 
 function shortHeads({ paint, io }: BlameContext, { path, origins }: BlameShape, shown: (path: string) => string) {
@@ -94,7 +100,8 @@ export async function blame(context: CommandContext): Promise<number> {
   const path = await paths.toWorkspace(input.args[0] ?? "");
   const at = input.text("at");
   const found = await workspace.blame(path, { ...range, ...optional({ at }) }).catch(async (error: unknown) => {
-    // A path that only did not exist at the moment is named by the engine's own error.
+    // Only the error for a path that was never recorded has `candidates`. The error for a path that did not exist at
+    // the given moment is thrown unchanged.
     const isUnknown = error instanceof ChronicleError && error.data["candidates"] !== undefined;
     throw isUnknown ? await withCandidates(workspace, error, paths) : error;
   });

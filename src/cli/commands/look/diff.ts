@@ -56,8 +56,8 @@ function notCompared({ coverage }: DiffShape): CoverageShape["omitted"] {
 }
 
 /**
- * Prints on stderr the first paths that the patch lacks. They are not printed on stdout, because programs read the
- * patch from there.
+ * Prints on stderr the first of the paths that the patch lacks. They are not printed on stdout, because programs read
+ * the patch from there.
  */
 function sayNotCompared(context: CommandContext, result: DiffShape): void {
   const unknown = notCompared(result);
@@ -109,11 +109,14 @@ export async function diff(context: CommandContext): Promise<number> {
   }
 }
 
-/** True for `--format markdown`. Throws `USAGE` for another form, and together with `--patch` or `--json`. */
+/**
+ * Returns true for `--format markdown`. Throws `USAGE` for another format, and if `--patch` or `--json` is given as
+ * well.
+ */
 function isMarkdownAsked({ input, json }: CommandContext): boolean {
   const format = input.text("format");
   if (format === undefined) return false;
-  if (format !== "markdown") throw usageError(`there is no form ${JSON.stringify(format)}`, "give --format markdown");
+  if (format !== "markdown") throw usageError(`there is no format ${JSON.stringify(format)}`, "give --format markdown");
   if (input.flag("patch") || json)
     throw usageError("--format markdown has the patches already, and is no JSON", "leave out --patch and --json");
   return true;

@@ -41,7 +41,10 @@ function keptText({ prompts, git, aside, unread = 0 }: KeptBesideShape): string 
 
 const MOST_BUDGETS = 5;
 
-/** Says of each workspace what it keeps beside its history, of how much, and what it has given up. */
+/**
+ * Returns a line for each of the first workspaces: the bytes that the workspace keeps beside its history, its budget
+ * for them, and what was given up because the budget was exceeded.
+ */
 function budgetLines({ budgets }: KeptBesideShape): string[] {
   const rows = budgets
     .slice(0, MOST_BUDGETS)

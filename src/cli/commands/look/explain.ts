@@ -26,9 +26,9 @@ function leftOutText(recorded: boolean, { reason, detail }: NonNullable<ExplainS
 }
 
 /**
- * Returns whether something exists on disk at a path of the workspace. Returns `something` if this cannot be checked:
- * for a path in another root (`@id:`), for a path written as `base64:…`, and for a folder on another machine. `folder`:
- * the folder of the workspace; empty if the workspace has no folder.
+ * Returns `something` if a path of the workspace exists on disk, and `nothing` if it does not. Also returns `something`
+ * if this cannot be checked: for a path in another root (`@id:`), for a path written as `base64:…`, and for a folder on
+ * another machine. `folder`: the folder of the workspace; empty if the workspace has no folder.
  */
 function thereNow(context: CommandContext, path: string, folder: string): "something" | "nothing" {
   if (folder === "") return "nothing";

@@ -129,7 +129,7 @@ async function open(workspace: WorkspaceApi, target: Target, paths: UserPaths): 
     if (await isRecorded(workspace, target.path)) {
       // The path is recorded, but has no such iteration. The engine's hint is replaced, because the hint has the path
       // relative to the workspace's root, while the user may be in another folder.
-      const hint = `\`chronicle history ${quotePath(target.typed)}\` lists them`;
+      const hint = `\`chronicle history ${quotePath(target.typed)}\` lists its iterations`;
       throw new ChronicleError(error.code, error.message, { hint, data: error.data, cause: error });
     }
     throw await notRecorded(workspace, target, paths);

@@ -20,7 +20,10 @@ interface GrepContext extends Pick<CommandContext, "paint"> {
 
 type Shown = (path: string) => string;
 
-/** Returns one line for each match, and with the history a second line: who brought it when, and until when it was there. */
+/**
+ * Returns one line for each match. With `--history`, each match has a second line: who added the text and when, and
+ * when the text was removed.
+ */
 export function grepLines(context: GrepContext, matches: readonly GrepMatchShape[], shown: Shown): string[] {
   return matches.flatMap((match) => {
     const { from } = match;
@@ -39,10 +42,10 @@ function matchLine({ paint, io }: GrepContext, match: GrepMatchShape, shown: Sho
   return head + (io.out.isTerminal ? fitted(match, paint, io.out.columns - widthOf(head)) : match.text);
 }
 
-/** The characters that are shown before the first match of a line that is wider than the terminal. */
+/** The number of characters that are shown before the first match if the line is wider than the terminal. */
 const BEFORE = 20;
 
-/** Returns the part of a line that fits the terminal and has the first match, with the matches in colour. */
+/** Returns a part of the line that contains the first match and fits the terminal, with the matches in colour. */
 function fitted({ text, spans }: GrepMatchShape, paint: Paint, room: number): string {
   const [first = 0, firstEnd = 0] = spans[0] ?? [];
   const start = firstEnd <= room ? 0 : Math.max(0, first - BEFORE);
@@ -89,7 +92,7 @@ function optionsOf(input: Input): GrepOptions {
   };
 }
 
-/** Returns sentences about what was not searched. */
+/** Returns a warning that names the contents that were not searched; an empty list if the search was complete. */
 function warnings({ unsearched, total_unsearched: total, complete }: GrepShape, shown: Shown): string[] {
   if (complete) return [];
   const named = unsearched
@@ -130,7 +133,7 @@ export async function grep(context: CommandContext): Promise<number> {
   return found.complete ? EXIT.done : EXIT.failed;
 }
 
-/** Returns the match of a file without what is said about its content. */
+/** Returns the match without `binary` and `from`, because `--files` shows only names. */
 function nameOnly(match: GrepMatchShape): GrepMatchShape {
   const { binary: _, from: __, ...name } = match;
   return name;

@@ -26,16 +26,16 @@ async function iterationsOf(
   throw await notRecorded(workspace, { typed, path }, paths);
 }
 
-/** An iteration of the file. `at`: the path that the file had then, if it was another one. */
+/** An iteration of the file. `at`: the path that the file had at this iteration, if the file has another path now. */
 interface Dated {
   readonly item: IterationShape;
   readonly at?: string;
 }
 
-/** The most renames of a file that are followed back. */
+/** The maximum number of earlier renames of a file that are followed. */
 const MOST_RENAMES = 20;
 
-/** Returns the iterations of a file, oldest first, also those at the paths from which it was renamed. */
+/** Returns the iterations of a file, oldest first, including those under earlier names of the file. */
 async function withEarlier(
   workspace: WorkspaceApi,
   own: readonly IterationShape[],
@@ -47,7 +47,7 @@ async function withEarlier(
     const { path: at, path_b64: bytes, iteration } = from;
     const there = await workspace.history(bytes === undefined ? at : `base64:${bytes}`, { patch });
     const earlier = there.filter((item) => item.iteration <= iteration);
-    // A file that was renamed and renamed back has some of these already.
+    // If the file was renamed and renamed back, `all` has some of these iterations already.
     for (const item of earlier) {
       const key = `${at}@${item.iteration}`;
       if (!all.has(key)) all.set(key, { item, at });
@@ -105,10 +105,10 @@ function by({
   return ` by ${printable(actor)}${session === undefined ? "" : ` (${printable(session)})`}`;
 }
 
-/** The longest earlier path on a terminal. */
+/** The maximum length, in characters, of an earlier path that is shown on a terminal. */
 const LONGEST_PATH = 24;
 
-/** Returns the end of a path that is too long for a column. */
+/** Shortens a path that is too long for its column to the end of the path. */
 function endOf(path: string): string {
   return path.length <= LONGEST_PATH ? path : `…${path.slice(1 - LONGEST_PATH).toWellFormed()}`;
 }
@@ -124,7 +124,10 @@ interface Listed {
   readonly path: string;
 }
 
-/** Returns each iteration with its patch, oldest first. A rename has the patch from the earlier path. */
+/**
+ * Returns the lines of each iteration and its patch, oldest first. The patch of a rename compares the file with its
+ * content under the earlier path.
+ */
 function patchedLines(context: CommandContext, iterations: readonly Dated[], { heads, path }: Listed): string[] {
   const { paint, io } = context;
   return iterations.flatMap(({ item, at = path }, i) => {
@@ -170,7 +173,7 @@ export async function history(context: CommandContext): Promise<number> {
     for (const line of patch ? patchedLines(context, all, { heads, path }) : heads) context.print(line);
     if (!patch && context.io.err.isTerminal)
       context.say(
-        context.paintErr("dim", context.worded(`chronicle cat ${quotePath(paths.shown(path))}@N prints one`)),
+        context.paintErr("dim", context.worded(`chronicle cat ${quotePath(paths.shown(path))}@N prints iteration N`)),
       );
   }
   return EXIT.done;

@@ -25,7 +25,7 @@ const NOTHING_YET = `nothing is recorded here yet
 async function recent(context: CommandContext, workspace: WorkspaceApi, limit: number): Promise<void> {
   const most = limit === 0 ? Number.MAX_SAFE_INTEGER : limit;
   const options = await optionsOf(context, workspace);
-  // Lines that show work at the same time lead from one item to the next one, so they are made together.
+  // With `--graph`, all items are read at once, because the lines of the graph lead from item to item.
   const size = context.json || options.graph === true ? most : Math.min(most, PAGE);
   const { result, from } = await recentForCaller(context, workspace, { size, most, options });
   if (context.json) return context.printJson(result);
@@ -82,7 +82,7 @@ async function* pages(
   }
 }
 
-/** Says that the folder has changes that nobody has recorded yet. */
+/** Returns the lines that report changes in the folder that are not recorded yet; an empty list if there are none. */
 function unrecordedLines({ paint, worded }: CommandContext, { unrecorded = 0 }: RecentShape): string[] {
   if (unrecorded === 0) return [];
   const what = `${counted(unrecorded, "path")} ${unrecorded === 1 ? "was" : "were"} changed since`;
@@ -99,9 +99,10 @@ function nothingMatches(context: CommandContext): void {
 }
 
 /**
- * Returns the recent work that the caller may see, and the workspace that gives it. The title of a turn can be a prompt, which no agent is shown. Whether
- * an agent runs the command is therefore checked for an answer with turns or with further pages, and only for such an
- * answer, because the store's process must hand the command back for this check.
+ * Returns the recent work that the caller may see, and the workspace to read further pages from. The title of a turn
+ * can be a prompt, and prompts are not shown to agents. If the answer has turns or further pages, `forPrompts`
+ * therefore checks whether an agent runs the command. Other answers are not checked, because the check makes the
+ * store's process hand the command back.
  */
 async function recentForCaller(
   context: CommandContext,

@@ -36,10 +36,10 @@ const NEWEST = `the newest ${SHOWN_TO_PEOPLE} events`;
 /** The number of events that are read and printed at once. */
 const PAGE = 1_000;
 
-/** Prints all events of the requested range, while it reads them. Stops once nobody reads the output any more. */
+/** Prints all events of the requested range, page by page. Stops once nobody reads the output any more. */
 async function all(context: CommandContext, workspace: WorkspaceApi, options: LogOptions): Promise<number> {
   let rest = options;
-  // All numbers are as wide as the greatest one, so that the columns of all pages agree.
+  // Each seq is padded to the width of the greatest seq, so that the columns of all pages agree.
   const width = String((await workspace.head()).seq).length;
   for (;;) {
     const page = await workspace.log({ ...rest, limit: PAGE });
@@ -83,7 +83,7 @@ function elsewhere(record: unknown): string {
   return "upstream" in record ? "  from the origin" : "  from a replica";
 }
 
-/** Prints the changes of the number of occurrences of a text, newest first. */
+/** Prints the changes, newest first, after which a text occurs more or less often in a file than before. */
 async function searched(context: CommandContext, workspace: WorkspaceApi, text: string): Promise<number> {
   const { input, paint, io } = context;
   const paths = context.paths(workspace);

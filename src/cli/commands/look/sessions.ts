@@ -125,7 +125,7 @@ function meantId(all: readonly ActionShape[], what: "session" | "turn", asked: s
   const [first, ...others] = meantBy(ids, asked, (id) => id);
   if (others.length === 0) return first;
   throw new ChronicleError("AMBIGUOUS", `${asked} is the beginning of ${counted(others.length + 1, what)}`, {
-    hint: "give more of it",
+    hint: "give more characters of the id",
   });
 }
 
@@ -215,5 +215,5 @@ function diffLines(
     return [`  ${SIGNS[change.change_type]} ${shown(change.path)}`, paint("dim", what)];
   });
   const verb = changes.length === 1 ? "differs" : "differ";
-  return [`now       ${counted(changes.length, "path")} ${verb} from before it`, ...columns(rows)];
+  return [`now       ${counted(changes.length, "path")} ${verb} from the state before the action`, ...columns(rows)];
 }

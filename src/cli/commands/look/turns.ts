@@ -14,7 +14,10 @@ const DEFAULT_LIMIT = 20;
 const LONGEST_TITLE = 60;
 const LONGEST_PATH = 40;
 
-/** On a terminal, paths are shortened, and at last left out, where titles would get less than `READABLE_TITLE`. */
+/**
+ * The widths of paths, in columns, that are tried on a terminal, in this order. If no width leaves `READABLE_TITLE`
+ * columns for the titles, the paths are left out.
+ */
 const PATH_WIDTHS = [LONGEST_PATH, 20, 10];
 const READABLE_TITLE = 30;
 const SHORTEST_TITLE = 8;
@@ -35,11 +38,14 @@ export async function turns(context: CommandContext): Promise<number> {
   for (const line of turnLines(context, all, (path) => paths.shown(path))) context.print(line);
   if (all.length === 0)
     context.say(context.worded("no turns yet: after `chronicle agents install`, what you ask an agent is recorded"));
-  else context.print(context.paint("dim", context.worded("chronicle rewind TURN goes to before one of them")));
+  else
+    context.print(
+      context.paint("dim", context.worded("chronicle rewind TURN undoes a turn and all later work of its session")),
+    );
   return EXIT.done;
 }
 
-/** Returns the turns that the options `--session` and `--actor` select. */
+/** Returns the filter that the options `--session` and `--actor` describe. */
 export function turnsFilter({ input }: CommandContext): TurnsOptions {
   return optional({ session: input.text("session"), actor: input.text("actor") });
 }
@@ -50,7 +56,7 @@ interface Widths {
   readonly path: number;
 }
 
-/** Returns one line for each turn. The lines fit the terminal, if the output is one. */
+/** Returns one line for each turn. If the output is a terminal, the lines fit its width. */
 export function turnLines(
   context: Pick<CommandContext, "paint"> & { readonly io: TimelineContext["io"] },
   all: readonly TurnShape[],
@@ -82,7 +88,10 @@ export function turnLines(
   return rows(fittingWidths(io.out.columns, needed, (path) => greatestOf(rows({ title: 0, path }).map(widthOf))));
 }
 
-/** Returns the greatest width of the paths that leaves enough room for the titles. `others`: the width without titles. */
+/**
+ * Returns the widths of titles and paths. Paths get the greatest width that leaves enough room for the titles. `others`
+ * returns the width of the other columns and the paths, if a path may take `path` columns.
+ */
 function fittingWidths(columns: number, needed: number, others: (path: number) => number): Widths {
   for (const path of PATH_WIDTHS) {
     const title = Math.min(needed, columns - others(path));

@@ -88,7 +88,7 @@ async function show(context: CommandContext, asked: string): Promise<number> {
   if (hash === "") {
     throw new ChronicleError(
       "REFUSED",
-      `${asked} has no content: ${printable(path)} was deleted there, or is a folder`,
+      `${asked} has no content: in this version, ${printable(path)} is deleted or a folder`,
       {
         hint: `chronicle versions --restore ${asked}`,
       },
@@ -117,8 +117,10 @@ function named(all: readonly VersionShape[], asked: string): VersionShape {
   if (only !== undefined && second === undefined) return only;
   const code = only === undefined ? "NOT_FOUND" : "AMBIGUOUS";
   const told =
-    only === undefined ? `there is no version ${printable(asked)}` : `${printable(asked)} is one of several replicas`;
-  throw new ChronicleError(code, told, { hint: "`chronicle versions` lists them" });
+    only === undefined
+      ? `there is no version ${printable(asked)}`
+      : `${printable(asked)} matches versions of several replicas`;
+  throw new ChronicleError(code, told, { hint: "`chronicle versions` lists all versions" });
 }
 
 async function restore(context: CommandContext, asked: string): Promise<number> {

@@ -29,7 +29,7 @@ export async function workspaces(context: CommandContext): Promise<number> {
     throw usageError(`chronicle workspaces does not know '${printable(what)}'`, `one of: ${known}`);
   }
   if (verb === list && workspace !== undefined)
-    throw usageError("workspaces list takes nothing", "see: chronicle workspaces -h");
+    throw usageError("workspaces list takes no argument", "see: chronicle workspaces -h");
   if (verb !== create && context.input.text("from") !== undefined)
     throw usageError("--from goes with create", "chronicle workspaces create [name] --from <workspace[@moment]>");
   return verb(context, workspace);

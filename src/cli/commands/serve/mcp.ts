@@ -94,7 +94,7 @@ async function overHttp(context: CommandContext, parts: ServerParts): Promise<vo
   }
   const token = given ?? randomBytes(24).toString("base64url");
   const port = context.input.number("port") ?? 0;
-  if (port > MAX_PORT) throw usageError(`there is no port ${port}`, `it is at most ${MAX_PORT}`);
+  if (port > MAX_PORT) throw usageError(`there is no port ${port}`, `give a port up to ${MAX_PORT}`);
   const stopped = new Promise<void>((resolve) => context.io.onInterrupt(() => resolve()));
   const server = await serveHttp(parts, { port, token }).catch((error: unknown) => {
     throw listenTrouble(error);
@@ -124,7 +124,7 @@ async function overStdio(context: CommandContext, parts: ServerParts): Promise<v
  * returns no notes.
  */
 function inactiveNotes({ io, input, remote }: CommandContext): string[] {
-  // Hooks cannot record into a store that ends with its process.
+  // Hooks cannot record into a store that is lost when its process ends, such as `memory:`.
   if (remote !== undefined || !outlivesProcess(input.text("store") ?? "")) return [];
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   return inactiveAgents(io, places, [io.cwd()]).map((note) => `Tell the person: ${printable(note)}.`);

@@ -36,13 +36,15 @@ import { typedPath } from "../../../process/user-path.ts";
 import { tellCommand } from "../../resident/command-notes.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** The delay after the start before the process makes the hook's image (see `makeHookImage`), in milliseconds. */
+/**
+ * The delay, in milliseconds, from the server's start until the server makes the hook's image (see `makeHookImage`).
+ */
 const IMAGE_AFTER_MS = 5_000;
-/** The time after which a server that listens but does not answer is treated as gone, in milliseconds. */
+/** The time, in milliseconds, after which a server that listens but does not answer is treated as gone. */
 const ANSWER_MS = 5_000;
 /**
- * The time within which another running server must answer `GET /v1/syncs`, in milliseconds. If it does not, a new
- * server is started.
+ * The time, in milliseconds, within which another running server must answer `GET /v1/syncs`. If no answer comes within
+ * this time, a new server is started.
  */
 const TAKE_UP_MS = 60_000;
 
@@ -148,7 +150,7 @@ function performer(
 
 /**
  * Returns the absolute path given with `--socket`. Throws `UNSAFE` for a path in the store or the configuration folder.
- * Only `address` is allowed there, because clients look for the socket at this path.
+ * The usual path (`address`) is allowed although it is in the store, because clients look for the socket there.
  */
 function namedSocket(context: CommandContext, { address }: RunFolder, wanted: string): string {
   const path = typedPath(context.io.cwd(), "--socket", wanted);
@@ -228,6 +230,6 @@ function tellFolder(context: CommandContext, hosted: WorkspaceApi | Error): void
 function tellWatching(context: CommandContext, watched: number, left: number): void {
   if (left === 0 || context.json || context.input.flag("quiet")) return;
   context.say(
-    `${watched} more folders of the store are watched, and ${left} are not until they are used (to watch all of them: --watch-most ${watched + left})`,
+    `${watched} more folders of the store are watched; ${left} others are watched only once they are used (to watch all of them: --watch-most ${watched + left})`,
   );
 }

@@ -15,8 +15,8 @@ import { decidesHaltedSync } from "../../support/agents-command.ts";
 type Verb = (context: CommandContext, syncs: SyncApi, typed: string | undefined) => Promise<number>;
 
 /**
- * For each reason why paths are not synced, at most this many paths are shown. `sync conflicts` and `sync flush` show
- * all paths that the state of the sync names.
+ * The maximum number of paths that are shown for each reason why paths are not synced. `sync conflicts` and `sync
+ * flush` show all paths that the state of the sync names.
  */
 const MOST_REFUSED = 3;
 

@@ -26,12 +26,13 @@ const WORKSPACE = /^[A-Za-z0-9._:@-]{1,128}$/;
 export async function token(context: CommandContext): Promise<number> {
   const { input } = context;
   const [what = "list", id] = input.args;
-  if (id !== undefined && what !== "revoke") throw usageError(`${what} takes no ${id}`, "chronicle token -h");
+  if (id !== undefined && what !== "revoke")
+    throw usageError(`token ${printable(what)} takes no argument`, "chronicle token -h");
   if (what === "list") return list(context);
   await context.refuseAgent(`token ${printable(what)}`);
   if (what === "create") return create(context);
   if (what === "revoke") return revoke(context, id);
-  throw usageError(`token does not know ${printable(what)}`, "it is create, list or revoke");
+  throw usageError(`token does not know ${printable(what)}`, "the subcommands are create, list and revoke");
 }
 
 function bookOf({ io, input }: CommandContext): FileTokenStore {
@@ -105,7 +106,7 @@ function revoke(context: CommandContext, id: string | undefined): number {
     throw new ChronicleError("NOT_FOUND", `there is no token ${printable(id)}`, { hint: "chronicle token list", data });
   }
   if (matching.length > 1) {
-    throw new ChronicleError("AMBIGUOUS", `${id} stands for ${matching.length} tokens`, {
+    throw new ChronicleError("AMBIGUOUS", `${matching.length} tokens have an id that begins with ${id}`, {
       hint: "give more of the id",
       data,
     });
@@ -121,14 +122,14 @@ function roleOf(text: string | undefined): Role {
   if (role !== undefined) return role;
   throw usageError(
     text === undefined ? "--role is needed" : `there is no role ${printable(text)}`,
-    `it is ${ROLES.join(", ")}`,
+    `the roles are ${ROLES.join(", ")}`,
   );
 }
 
 function nameOf(text: string | undefined, role: Role, id: string): string {
   const name = text ?? `${role}-${id}`;
   if (name.length <= MAX_NAME && /^[\x20-\x7e]+$/.test(name)) return name;
-  throw usageError("a token's name has up to 100 printable ASCII characters", "choose another");
+  throw usageError("a token's name has up to 100 printable ASCII characters", "choose another name");
 }
 
 /** Returns the part of a token that is shown: everything except its hash. */
@@ -168,6 +169,6 @@ export function expiryOf(text: string | undefined, now: number): string | null {
   const at = factor === undefined ? Date.parse(inLocalZone(text)) : now + Number(count) * factor;
   const isDate = factor !== undefined || /^\d{4}-\d{2}-\d{2}/.test(text);
   if (!isDate || Number.isNaN(at)) throw usageError(`${text} is no time`, "as in --expires 12h, 30d or 2027-01-31");
-  if (at <= now) throw usageError(`${text} is over already`, "say a later time");
+  if (at <= now) throw usageError(`${text} is in the past`, "give a later time");
   return new Date(at).toISOString();
 }

@@ -7,7 +7,10 @@ import { askPage } from "../../serving/ask-page.ts";
 import { refuseNoPort } from "../../serving/serve-plan.ts";
 import type { CommandContext } from "../../support/context.ts";
 
-/** `chronicle ui`: opens the page. It never runs in the store's process, because it starts programs for the user. */
+/**
+ * Opens the page (`chronicle ui`). This command never runs in the store's process, because it starts programs for the
+ * user.
+ */
 export async function ui(context: CommandContext): Promise<number> {
   const { io, input } = context;
   await context.refuseAgent("open the page, on which a person can do everything");
@@ -26,8 +29,9 @@ export async function ui(context: CommandContext): Promise<number> {
 }
 
 /**
- * Returns the id of the workspace that the page shows first: the named one, or that of the current folder. Returns
- * `undefined` if the folder has no history. The page then shows all workspaces.
+ * Returns the id of the workspace that the page shows first: the workspace that the user has named, or that of the
+ * current folder. Returns `undefined` if the folder has no history or its history cannot be opened. The page then shows
+ * all workspaces.
  */
 async function workspaceOf(context: CommandContext): Promise<string | undefined> {
   const [argument] = context.input.args;
@@ -43,7 +47,7 @@ async function workspaceOf(context: CommandContext): Promise<string | undefined>
   }
 }
 
-/** Opens the address in the user's browser. Resolves to false if that is not wanted or not possible. */
+/** Opens the address in the user's browser. Resolves to false if `--no-open` is given or no browser can be opened. */
 async function open(context: CommandContext, url: string): Promise<boolean> {
   const { io, input } = context;
   const isTerminal = io.stdinIsTerminal && io.err.isTerminal;
