@@ -78,8 +78,9 @@ function refuseServed({ served, env }: Io, input: Input, command: string | undef
 }
 
 /**
- * True if the output of the command goes to a pager where it does not fit on the screen. An agent and a job (`CI`) get
- * no pager even on a terminal, because nobody is there to leave it. The same holds if stdin is no terminal.
+ * Returns true if the output of the command goes to a pager if it does not fit on the screen. An agent and a job (`CI`)
+ * get no pager even on a terminal, because nobody is there to end the pager. For the same reason, there is no pager if
+ * stdin is no terminal.
  */
 function isPaged({ env, out, stdinIsTerminal }: Io, input: Input, spec: CommandSpec | undefined): boolean {
   const { paged = false } = spec ?? LIST;
@@ -123,7 +124,7 @@ export async function runCli(io: Io): Promise<number> {
 type Loader = () => Promise<Action>;
 
 /**
- * The functions that load the code of the commands. The code of a command is loaded only when the command is run, so
+ * Maps the name of a command to the function that loads its code. The code is loaded only when the command is run, so
  * that a command line starts fast.
  */
 const LOADERS: Readonly<Record<string, Loader>> = {

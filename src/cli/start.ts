@@ -34,9 +34,7 @@ export async function start(inherited: Inheritance): Promise<number> {
   return out.failure === undefined ? code : tellLost(out.failure, code);
 }
 
-/**
- * Prints the output that was kept because it may need a pager, and waits for the end of the pager that shows it.
- */
+/** Prints the output that was kept because it may need a pager, and waits until the pager has ended. */
 async function printKept(out: StreamSink, err: StreamSink): Promise<void> {
   const kept = out.takeKept();
   err.takeKept();
@@ -105,8 +103,9 @@ class StreamSink implements Sink {
   }
 
   /**
-   * True if the text must wait. Text on stderr waits only behind a part of stdout, so that the order stays. Progress,
-   * which ends with no newline, is printed at once, and left out while the pager has the screen.
+   * Returns true if the text must be kept. Text on stdout is always kept. Text on stderr is kept only if other text is
+   * kept before it, so that the order stays. Progress, which does not end with a newline, is printed at once, but not
+   * while the pager has the screen.
    */
   #keeps(text: string): boolean {
     if (this.#kept === undefined) return false;

@@ -131,7 +131,7 @@ it("a change that does not fit into the patch has a comment and a binary entry",
   await box.must(["snapshot"]);
   const { stdout } = await box.must(["diff", "0", "1", "-p"]);
   expect(stdout.slice(stdout.indexOf("# "))).toBe(
-    "# f8: created, left out: the patches before it fill the answer; ask for it by itself\n" +
+    "# f8: created, left out: the earlier patches fill the answer; ask for this path alone\n" +
       "diff --git a/f8 b/f8\nnew file mode 100644\nindex 0000000..0000000\nBinary files /dev/null and b/f8 differ\n",
   );
   expect((await box.must(["diff", "0", "1", "--stat"])).stdout).toMatch(/f8 +not counted\n/);

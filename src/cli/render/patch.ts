@@ -6,7 +6,10 @@ import { withRenamePatches } from "../../api/renamed-changes.ts";
 import { modeText, nameOfChange, SAME_CONTENT } from "./changes.ts";
 import { columns } from "./columns.ts";
 
-/** The part of a patch to which a line belongs: the names and modes of a file, the head of a hunk, or its body. */
+/**
+ * The part of a patch to which a line belongs: the names and modes of a file, the head of a hunk, or the body of a
+ * hunk.
+ */
 type Part = "header" | "hunk" | "body";
 
 /**
@@ -62,9 +65,9 @@ function whyNoText(change: ChangeShape): string[] | undefined {
   if (change.binary === true) return [];
   if (change.too_large === true) return [`${what}, too large to compare`];
   if (change.no_room === true)
-    return [`${what}, left out: the patches before it fill the answer; ask for it by itself`];
+    return [`${what}, left out: the earlier patches fill the answer; ask for this path alone`];
   if (change.protected === true) return [`${what}, a secret by its name: no patch shows it`];
-  if (change.erased === true) return [`${what}, a content of it was erased`];
+  if (change.erased === true) return [`${what}, one of its contents was erased`];
   if (change.pruned === true) return [`${what}, its content was pruned`];
   return undefined;
 }
@@ -87,7 +90,8 @@ function gitMode({ kind }: ChangeShape, permissions = 0o644): GitMode {
 }
 
 /**
- * Returns the lines of the changes' patches. With `escape` (for a terminal), control characters in them are escaped.
+ * Returns the lines of the changes' patches. With `escape` (for a terminal), control characters in the lines are
+ * escaped.
  */
 export function patchLines(
   changes: readonly ChangeShape[],
@@ -138,8 +142,8 @@ function whyNotCounted(change: ChangeShape): string {
 }
 
 /**
- * Returns the numbers of added and removed lines of a change that was requested with its patch. If they are not counted,
- * returns the reason in a few words.
+ * Returns the numbers of added and removed lines of a change that was requested with its patch. If the lines are not
+ * counted, returns the reason in a few words.
  */
 export function countedLines(change: ChangeShape): LineCounts | string {
   const { patch, change_type: type } = change;
@@ -148,8 +152,8 @@ export function countedLines(change: ChangeShape): LineCounts | string {
 }
 
 /**
- * Returns one line for each change, with the numbers of added and removed lines, or with the reason why they are not
- * counted. The changes must have been requested with patches.
+ * Returns one line for each change, with the numbers of added and removed lines, or with the reason why the lines are
+ * not counted. The changes must have been requested with patches.
  */
 export function statLines(
   changes: readonly ChangeShape[],

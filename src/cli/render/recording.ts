@@ -4,7 +4,7 @@ import { type Paint, printable, shortened, shownCommand } from "../../process/pr
 
 interface RecordingStyle {
   readonly paint: Paint;
-  /** In epoch milliseconds. */
+  /** The present time, in epoch milliseconds. */
   readonly now: number;
   /** Adds the command's global options to the commands in a text. */
   readonly worded: (text: string) => string;
@@ -32,14 +32,13 @@ export function recordingLine(shape: RecordingShape, style: RecordingStyle): str
   }
   const none = paint("red", "NOT RECORDING");
   if (reason !== null) return worded(`${none}: ${printable([reason, ...(hint === null ? [] : [hint])].join("; "))}`);
-  if (style.isRemote)
-    return `${none} between requests: a \`chronicle serve\` that was started to stay records everything`;
+  if (style.isRemote) return `${none} between requests: a \`chronicle serve\` without --idle records everything`;
   return worded(`${none} between commands: \`chronicle watch\`, or \`chronicle watch --install .\``);
 }
 
 /**
- * Returns a note for a watch that begins beside other recorders of everything; `undefined` if there are none. `by`: the
- * recorders before this watch began.
+ * Returns a note for a watch that begins although other recorders already record every change of the folder. Returns
+ * `undefined` if there are no such recorders. `by`: the recorders before this watch began.
  */
 export function besideNote({ by }: RecordingShape, now: number): string | undefined {
   const full = by.filter(({ kind, trouble }) => kind !== "agent" && trouble === undefined);

@@ -133,8 +133,8 @@ describe("the summary of a run", () => {
     const result = runShape({ changes: [], undo_id: null, ambiguous: ["a", "b", "c", "d"] });
     expect(runSummary(result, brief)).toEqual([
       "chronicle: nothing changed that is only this run's",
-      "chronicle: 4 paths changed while another run was going on in this folder too, so that either may have done it: " +
-        "a, b, c and 1 more. undo leaves that alone; chronicle restore seq:1 PATH takes it back",
+      "chronicle: 4 paths changed while another run was going on in this folder too, and either run may have changed them: " +
+        "a, b, c and 1 more. undo leaves them alone; chronicle restore seq:1 PATH restores a path",
     ]);
   });
 

@@ -56,7 +56,7 @@ export function copyLines(
 
 export function restoredSentence(result: RestoreShape, verb: string): string {
   if (result.changes.length > 0) return `${verb}: ${countsOf(result.changes)}`;
-  // The sentence has only the number of these paths, because the notes name them.
+  // The sentence has only the number of paths that were kept aside, because the notes name these paths.
   const aside = result.kept_aside?.length ?? 0;
   if (aside > 0) return `${verb}: ${counted(aside, "path")} that the rules leave out`;
   if ((result.git?.length ?? 0) > 0) return `${verb}: the state of git`;

@@ -140,8 +140,8 @@ function noteLines({ notes = [] }: RunShape): string[] {
 }
 
 /**
- * Others may write to a file during the rollback. A copy of their content is then kept beside the file. Returns a line
- * about these copies, without the copies that `leftLine` names.
+ * Returns a line about copies that were kept beside files, because others wrote to the files during the rollback.
+ * Leaves out the copies that `leftLine` names.
  */
 function copiesLine({ conflicts, not_rolled_back: left }: RunShape): string[] {
   const copies = conflicts.map(({ kept_at: at }) => at).filter((at) => left?.paths.includes(at) !== true);
@@ -161,7 +161,7 @@ function ambiguousLine({ ambiguous, session, not_rolled_back: left }: RunShape, 
   if (ambiguous.length === 0 || left !== null) return [];
   const what = `${counted(ambiguous.length, "path")} changed while another run was going on in this folder too`;
   return [
-    `${what}, so that either may have done it: ${somePaths(ambiguous)}. undo leaves that alone; ${worded(`chronicle restore seq:${session.from_seq} PATH`)} takes it back`,
+    `${what}, and either run may have changed them: ${somePaths(ambiguous)}. undo leaves them alone; ${worded(`chronicle restore seq:${session.from_seq} PATH`)} restores a path`,
   ];
 }
 

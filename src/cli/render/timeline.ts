@@ -8,17 +8,25 @@ import { graphText } from "./graph.ts";
 import { columns, isNarrow, LONGEST_NARROW_NAME } from "./columns.ts";
 import { ago, counted, shortAgo, withoutRepeats } from "./words.ts";
 
-/** On a terminal that is narrower than this, the id and the word `chronicle` of the commands are left out. */
+/** The minimum width, in columns, of a terminal on which ids and the word `chronicle` of commands are shown. */
 const WIDE = 120;
 
-/** The longest texts where the output is no terminal. Only long commands are shortened, and paths are not. */
+/**
+ * The maximum width of the column `what` if the output is no terminal. Only long commands reach it. Paths are not
+ * shortened there.
+ */
 const LONGEST_SUMMARY = 200;
 
-/** A column is left out where the texts or the paths would get less than this, and need more. */
+/**
+ * The widths that the columns `what` and `paths` need to be readable, if their texts are not shorter. If a layout
+ * leaves less, a layout with fewer columns is used.
+ */
 const READABLE_SUMMARY = 30;
 const READABLE_PATHS = 16;
 
-/** The least width of the texts. Commands are shortened where it would be less, because of a very long id. */
+/**
+ * The minimum width of the column `what`. If less is left, for example beside a very long id, commands are shortened.
+ */
 const SHORTEST_SUMMARY = 12;
 
 const COLOURS: Readonly<Record<RecentItem["who"], Format>> = {
@@ -31,7 +39,7 @@ const COLOURS: Readonly<Record<RecentItem["who"], Format>> = {
   unknown: "red",
 };
 
-/** The surroundings in which the list is shown. */
+/** The parts of a command's context that the list of recent work needs. */
 export interface TimelineContext {
   readonly paint: Paint;
   /** Adds the global options of the command line to a command. */
@@ -39,12 +47,12 @@ export interface TimelineContext {
   readonly io: { readonly out: { readonly isTerminal: boolean; readonly columns: number }; readonly now: () => number };
 }
 
-/** Decides which columns the list of recent work has, and how wide they are. */
+/** The columns of the list of recent work, and their widths. */
 interface Layout {
   readonly names: readonly (keyof Row)[];
   /** True if the commands begin with `chronicle`. */
   readonly isWide: boolean;
-  /** True if words for times and names are short. */
+  /** True if times and names are shortened. */
   readonly isNarrow: boolean;
   /** True if the commands repeat the global options of the command line. */
   readonly isWithOptions: boolean;
@@ -65,7 +73,9 @@ interface Row {
   readonly back: string;
 }
 
-/** Returns the lines of the list of recent work, with a heading. They fit the terminal, if the output is one. */
+/**
+ * Returns the lines of the list of recent work, with a heading. If the output is a terminal, the lines fit its width.
+ */
 export function timelineLines(
   context: TimelineContext,
   items: readonly RecentItem[],
@@ -75,7 +85,10 @@ export function timelineLines(
   return columns(cellsOf(allRows(context, items, layout), layout), "<");
 }
 
-/** Returns the first layout that leaves enough room to the texts, or else the smallest one. */
+/**
+ * Returns the first layout that leaves enough room for the columns `what` and `paths`; the smallest layout if none
+ * does.
+ */
 function fittingLayout(context: TimelineContext, items: readonly RecentItem[], isWithBack: boolean): Layout {
   let fitting = EVERYTHING;
   for (const layout of layoutsFor(context.io.out, isWithBack)) {
@@ -93,7 +106,9 @@ const EVERYTHING: Layout = {
   ...{ summary: LONGEST_SUMMARY, paths: Number.MAX_SAFE_INTEGER, back: Number.MAX_SAFE_INTEGER },
 };
 
-/** Returns the layouts for an output. The best is first, and each later one needs less room. */
+/**
+ * Returns the possible layouts for an output. The first has the most columns, and each later layout needs less room.
+ */
 function layoutsFor(out: TimelineContext["io"]["out"], isWithBack: boolean): readonly Layout[] {
   const without = (...names: readonly string[]): readonly (keyof Row)[] =>
     EVERYTHING.names.filter((name) => !names.includes(name) && (name !== "back" || isWithBack));
@@ -119,19 +134,22 @@ function allRows(context: TimelineContext, items: readonly RecentItem[], layout:
   ];
 }
 
-/** Returns the cells of the columns that the layout has. Leaves out the lines and the graph if no row has them. */
+/**
+ * Returns the cells of the columns that the layout has. Leaves out the columns `lines` and `graph` if they are empty in
+ * all rows.
+ */
 function cellsOf(rows: readonly Row[], { names }: Layout): string[][] {
   const isEmpty = (name: keyof Row): boolean => rows.slice(1).every((row) => row[name] === "");
   const shown = names.filter((name) => (name !== "lines" && name !== "graph") || !isEmpty(name));
   return rows.map((row) => shown.map((name) => row[name]));
 }
 
-/** The width that the texts and the paths may share, and the width that each of them needs. */
+/** The width that the columns `what` and `paths` may share (`free`), and the width that each of them needs. */
 interface Room {
   readonly free: number;
   readonly what: number;
   readonly paths: number;
-  /** The width of the commands. */
+  /** The width that the commands need. */
   readonly back: number;
 }
 
@@ -159,9 +177,9 @@ function isReadable({ free, what, paths }: Room): boolean {
   return free >= Math.min(what, READABLE_SUMMARY) + Math.min(paths, READABLE_PATHS);
 }
 
-/** Returns the widths of the texts, the paths and the commands on a terminal. */
+/** Returns the widths of the columns `what`, `paths` and `back` on a terminal. */
 function shares({ free, what, paths, back }: Room): Pick<Layout, "summary" | "paths" | "back"> {
-  // The texts get three fifths, unless the paths need less than the rest.
+  // The column `what` gets three fifths of the free width. It gets more if the paths need less than two fifths.
   const forPaths = Math.max(0, Math.min(paths, Math.max(free - what, Math.floor((free * 2) / 5))));
   const summary = Math.max(free - forPaths, Math.min(what, SHORTEST_SUMMARY));
   return { summary, paths: forPaths, back: Math.max(1, back - Math.max(0, summary + forPaths - free)) };
@@ -190,13 +208,16 @@ function rowsOf(context: TimelineContext, item: RecentItem, layout: Layout): Row
   ];
 }
 
-/** Returns a row of the list for what some work changed in the state of git. */
+/** Returns a row of the list for a change that some work made to the state of git. */
 function rowOfGit({ paint }: TimelineContext, change: RecentGit, { summary }: Layout): Omit<Row, "graph"> {
   const what = paint("dim", shortened(`  ${gitText(change)}`, summary));
   return { when: "", who: "", what, paths: "", lines: "", id: "", back: "" };
 }
 
-/** Returns what git did, in the words of its reflog if they are known, and where HEAD was and is. */
+/**
+ * Returns a text about a change of the state of git: the message in git's reflog, if it is known, and the commits of
+ * HEAD before and after.
+ */
 function gitText({ messages = [], ...change }: RecentGit): string {
   const [text = ""] = gitLines([change]);
   if (messages.length === 0) return text;
@@ -253,8 +274,8 @@ function whoWords({ who, actor }: Pick<RecentItem, "who" | "actor">, { isNarrow 
 }
 
 /**
- * Returns what happened, in at most `most` columns. The number of a turn's actions, and that it is partly undone, are
- * kept if the text is cut.
+ * Returns a text about an item, at most `most` columns wide. If the text is cut, the number of a turn's actions and the
+ * words `partly undone` are kept.
  */
 function titleOf(item: RecentItem, now: number, most: number): string {
   const { kind, actions = 1, partly_undone: isPartlyUndone = false } = item;
@@ -266,7 +287,7 @@ function titleOf(item: RecentItem, now: number, most: number): string {
   return `${shortened(text, most - widthOf(end))}${end}`;
 }
 
-/** Returns what happened, in words. The kind comes first, unless the words begin with it. */
+/** Returns the summary of an item. For most kinds, the kind comes first, unless the summary begins with it. */
 function textOf(item: RecentItem, now: number): string {
   const { kind, snapshot } = item;
   const summary = kind === "undo" || kind === "redo" ? withoutRepeats(item.summary) : item.summary;
@@ -278,7 +299,10 @@ function textOf(item: RecentItem, now: number): string {
   return summary.startsWith(`${kind} `) ? summary : `${word}: ${summary}`;
 }
 
-/** Says when edits were found that nobody saw, and since when they may have been made. */
+/**
+ * Returns a text about edits that nothing recorded as they were made: the time at which the edits were found, and the
+ * earliest time at which they may have been made.
+ */
 function foundText({ timestamp, changed_since: since = "" }: RecentItem, now: number): string {
   const [found, from] = [localMinute(timestamp, now), localMinute(since, now)];
   return `found at ${found}, changed since ${from}, by nobody that was recorded`;

@@ -7,19 +7,22 @@ const WITHOUT_PROMPT: Readonly<Record<Exclude<TurnShape["prompt_state"], "kept">
   hidden: "(prompt shown to persons only)",
 };
 
-/** Returns the first line of a turn's prompt that is not empty, or the reason why there is none. On one line. */
+/** Returns the first line of a turn's prompt that is not empty. If there is no prompt to show, returns the reason. */
 export function turnTitle({ prompt, prompt_state: state }: Pick<TurnShape, "prompt" | "prompt_state">): string {
   if (state !== "kept") return WITHOUT_PROMPT[state];
   const line = (prompt ?? "").split(/[\r\n]/).find((one) => one.trim() !== "") ?? "";
   return printable(line.trim());
 }
 
-/** True if the turn has a number in lists: it changed something, and not all of it is undone. */
+/**
+ * Returns true if the turn has a number in lists. A turn has a number if it changed something and is not completely
+ * undone.
+ */
 export function isCounted({ changed, undone }: Pick<TurnShape, "changed" | "undone">): boolean {
   return changed > 0 && undone !== "yes";
 }
 
-/** Returns the number of each turn that `isCounted`. The numbers count back: 1 is the last such turn. */
+/** Returns the number of each turn that `isCounted`. Number 1 is the latest such turn. */
 export function numbersOf(turns: readonly TurnShape[]): ReadonlyMap<TurnShape, number> {
   return new Map(turns.filter(isCounted).map((turn, at) => [turn, at + 1]));
 }
@@ -37,8 +40,9 @@ export function pathsOfTurn(
 }
 
 /**
- * The words with which each agent goes back in its conversation, by the agent's name. `chronicle rewind` changes files
- * only. The table in `docs/agents.md` has the same words, and transcripts of the programs.
+ * Maps the name of an agent to an instruction: how a person takes the agent's conversation back to a prompt. `chronicle
+ * rewind` changes files only. The table in `docs/agents.md` has the same instructions, and transcripts of the agents'
+ * programs.
  */
 const CONVERSATIONS: ReadonlyMap<string, string> = new Map([
   ["claude", "in Claude Code, type /rewind (or press Esc twice), choose this prompt, and then Restore conversation"],
@@ -49,7 +53,7 @@ const CONVERSATIONS: ReadonlyMap<string, string> = new Map([
   ["cline", "in Cline, type /undo, choose this prompt, and then Restore chat only; this works in git repositories"],
 ]);
 
-/** Returns how a person brings the conversation of this agent to the same point; `undefined` for an unknown agent. */
+/** Returns the instruction of `CONVERSATIONS` for an agent; `undefined` for an unknown agent. */
 export function conversationBack(actor: string): string | undefined {
   return CONVERSATIONS.get(actor);
 }

@@ -44,7 +44,7 @@ export function ago(iso: string | null, now: number): string {
 
 const SHORT_UNITS: Readonly<Record<string, string>> = { second: "s", minute: "min", hour: "h", month: "mo" };
 
-/** Like `ago`, in at most 11 characters: `3 min ago`, `2 h ago`, `4 weeks ago`. */
+/** Returns the same text as `ago`, shortened to at most 11 characters: `3 min ago`, `2 h ago`, `4 weeks ago`. */
 export function shortAgo(iso: string | null, now: number): string {
   const words = ago(iso, now).replace("at an unknown time", "unknown");
   return words.replace(/\b(second|minute|hour|month)s?\b/, (_, unit: string) => SHORT_UNITS[unit] ?? unit);

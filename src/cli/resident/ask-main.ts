@@ -20,7 +20,7 @@ import { tellLost } from "./tell-lost.ts";
 
 // Every command line begins in this module. The module asks the store's long-lived process ("the process") to carry out
 // the command, and loads only the code that is needed for asking. The whole program is loaded in these cases:
-// - The command is not one for the process.
+// - The process does not carry out this command (see `isForProcess`).
 // - There is no process, or the process does not answer.
 // - The process answers that the present process must carry out the command itself.
 
@@ -129,7 +129,7 @@ function tellInterrupt(argv: readonly string[], progress: ShownProgress): () => 
     if (isChanging)
       process.stderr.write(
         "chronicle: the store's process finishes what it has begun\n" +
-          "  `chronicle list` shows it, and the command that takes it back\n",
+          "  `chronicle list` shows the change, and the command that undoes it\n",
       );
     process.off(signal, tell);
     process.kill(process.pid, signal);

@@ -15,18 +15,18 @@ import { isOwnAddress, ownUid } from "../../daemon/run-folder.ts";
 import type { Disk } from "../../disk/disk.ts";
 
 /**
- * If the process has not answered after this time, in milliseconds, it is asked for the progress of the command. The
+ * The time, in milliseconds, after which a process that has not answered is asked for the progress of the command. The
  * answer also shows that the process is alive. If the progress is not shown, the question is repeated at this interval.
  */
 const LOOK_MS = 1_000;
-/** The interval at which the question is repeated if the progress is shown, in milliseconds. */
+/** The interval, in milliseconds, at which the question is repeated if the progress is shown. */
 const SHOW_MS = 250;
-/** The time in which the process must answer the question about the progress, in milliseconds. */
+/** The time, in milliseconds, within which the process must answer the question about the progress. */
 const HEALTH_MS = 3_000;
 /**
- * The time in which the process must answer that question at the end of a run, in milliseconds. This time is longer,
- * because recording many changes can take long. Without an answer, the asking process would record the changes once
- * more.
+ * The time, in milliseconds, within which the process must answer the same question at the end of a run. This time is
+ * longer, because recording many changes can take long. Without an answer, the asking process would record the changes
+ * once more.
  */
 const END_HEALTH_MS = 20_000;
 
@@ -37,8 +37,8 @@ export type Answered = Exclude<CommandAnswer, { readonly direct: string }>;
 export type ShowProgress = (text: string) => void;
 
 /**
- * Asks the long-lived process of the store in `home` to carry out a command. Resolves to its answer, or to the reason
- * why this process must do the command itself. Never rejects.
+ * Asks the long-lived process of the store in `home` to carry out a command. Resolves to the answer of that process, or
+ * to the reason why this process must carry out the command itself. Never rejects.
  */
 export async function askProcess(
   disk: Disk,
@@ -102,7 +102,10 @@ interface Post {
   /** The id of the command's request. */
   readonly request: string;
   readonly show: ShowProgress | undefined;
-  /** Default: `HEALTH_MS`. */
+  /**
+   * The time, in milliseconds, within which the process must answer a question about the progress (default:
+   * `HEALTH_MS`).
+   */
   readonly healthMs?: number;
 }
 

@@ -5,7 +5,7 @@ import type { Input } from "../../process/input.ts";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * If one of these variables is set, a command is not carried out by the long-lived process. `CI`: no process may
+ * The environment variables that, if set, keep the long-lived process from carrying out a command. `CI`: no process may
  * outlive a job. `CHRONICLE_DIRECT`: the user does not want the long-lived process. `CHRONICLE_RUN` and the role: a run
  * sets them for its command, and the work of the command belongs to the run. `CHRONICLE_REMOTE`: the command asks a
  * server instead.

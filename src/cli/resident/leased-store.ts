@@ -22,9 +22,10 @@ export interface LeasedStoreParts {
 }
 
 /**
- * The store of a command that the long-lived process carries out. It lists all workspaces, but opens only those that
- * the process has open. For everything else, it throws `NeedsClient`, so that the client does the command itself. If a
- * command asks for a workspace that is not open, that workspace is opened in the background for later commands.
+ * The store of a command that the long-lived process carries out. It lists all workspaces, but gives access only to
+ * those that the process has open already. For everything else, it throws `NeedsClient`, so that the client carries out
+ * the command itself. If a command asks for a workspace that is not open, that workspace is opened in the background
+ * for later commands.
  */
 export class LeasedStore implements StoreApi {
   readonly #parts: LeasedStoreParts;

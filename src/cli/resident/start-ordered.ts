@@ -7,8 +7,8 @@ const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 /**
  * Starts the command of a run as a child of this process. Resolves to the way in which the command ended, or to the
- * errno with which it could not be started. From the start on, this process ignores interrupts, so that the end of the
- * command is recorded and reported.
+ * error if it could not be started. From this call on, this process ignores interrupts, so that the end of the command
+ * is recorded and reported.
  */
 export async function startOrdered({ command, cwd, moreEnv }: RunOrder): Promise<RunReport["end"]> {
   for (const signal of SIGNALS) process.on(signal, () => undefined);

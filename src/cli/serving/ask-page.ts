@@ -9,18 +9,18 @@ import { isOwnAddress, makeRunFolder, ownUid, runFolder } from "../../daemon/run
 import { PAGE_OPEN_PATH } from "../../daemon/served-page.ts";
 import { startServer } from "../../daemon/start-server.ts";
 
-/** The time in which the store's process must offer the page, in milliseconds. */
+/** The time, in milliseconds, within which the store's process must offer the page. */
 const START_MS = 30_000;
-/** The interval at which the process is asked, in milliseconds. */
+/** The interval, in milliseconds, at which the process is asked for the page. */
 const AGAIN_MS = 50;
 /**
- * The minimum time between two starts of the process, in milliseconds. A process that another program has just started
- * is waited for.
+ * The minimum time, in milliseconds, between two starts of the process. If another program has started the process
+ * within this time, this program waits for that process.
  */
 const START_AGAIN_MS = 5_000;
-/** The time in which a process of another program must have left, in milliseconds. */
+/** The time, in milliseconds, within which a process of another version of Chronicle must have ended. */
 const LEAVE_MS = 5_000;
-/** The time in which the process must answer, in milliseconds. */
+/** The time, in milliseconds, within which the process must answer a request. */
 const ANSWER_MS = 10_000;
 
 interface AskedPage {
@@ -34,8 +34,8 @@ interface AskedPage {
 
 /**
  * Asks the store's process for the page's address, which has a new code. Starts the process if there is none. A process
- * of an older version ends at the request, and is replaced. Throws the process's problem, and `UNAVAILABLE` if no
- * process answers in time.
+ * of an older version ends at the request, and is replaced. Throws the error with which the process answers, and
+ * `UNAVAILABLE` if no process answers in time.
  */
 export async function askPage({ disk, home, env, version, port }: AskedPage): Promise<string> {
   const uid = ownUid();
@@ -59,8 +59,8 @@ export async function askPage({ disk, home, env, version, port }: AskedPage): Pr
 }
 
 /**
- * True if the process that answered is about to be replaced. A process whose program has no page answers 404. If its
- * files were replaced, it leaves by itself.
+ * Returns true if the process that answered is about to end, and can then be replaced. A process of an older Chronicle
+ * that has no page answers 404. Such a process ends by itself if the files of its program were replaced.
  */
 function isLeaving({ status }: ServerAnswer, passedMs: number): boolean {
   return status === 426 || status === 503 || (status === 404 && passedMs < LEAVE_MS);
@@ -68,7 +68,7 @@ function isLeaving({ status }: ServerAnswer, passedMs: number): boolean {
 
 /**
  * Throws `UNAVAILABLE` if this process may be in a sandbox. The store's process would have the rights of the sandbox,
- * but commands from outside would ask it, too.
+ * but commands from outside of the sandbox would ask this process, too.
  */
 function refuseSandbox(disk: Disk): void {
   if (!mayBeSandboxed(disk)) return;

@@ -33,7 +33,7 @@ export function plannedPorts({ input, io }: CommandContext): PortPlan[] {
   return [...own, ...others].map((plan) => (hasPage ? { ...plan, page: true } : plan));
 }
 
-/** Throws `USAGE` for a number that no port has. */
+/** Throws `USAGE` if the number is greater than `MAX_PORT`. */
 export function refuseNoPort(port: number | undefined): void {
   if (port !== undefined && port > MAX_PORT)
     throw usageError(`there is no port ${port}`, `give a port up to ${MAX_PORT}`);
@@ -119,7 +119,7 @@ export function plannedOidc({ input }: Pick<CommandContext, "input">, hasPorts: 
   if (audience === undefined) {
     throw usageError(
       "--oidc-issuer needs --oidc-audience",
-      "give the audience that tokens for this server name, so that tokens of that provider for other servers are " +
+      "give the audience of the tokens that are meant for this server; tokens of that provider for other servers are then " +
         "refused",
     );
   }

@@ -45,7 +45,10 @@ export function tellListening(context: CommandContext, listening: Listening): vo
   if (context.input.flag("ui")) tellPage(context, address, listening.newCode);
 }
 
-/** Returns the page's address without a code, because other programs may keep what they read; `null` if there is none. */
+/**
+ * Returns the page's address; `null` if there is no page. The address has no code, because programs that read it may
+ * keep it.
+ */
 function pageOf(context: CommandContext, { urls: [url], ports }: Listening): string | null {
   if (url === undefined || !context.input.flag("ui")) return null;
   return `${askedAt(url, ports, context.input.flag("behindProxy")).address}/`;
@@ -66,7 +69,8 @@ function tellPage(context: CommandContext, address: string, newCode: () => strin
 
 /**
  * Returns the address for requests to a port, with words that introduce it. If the port is open to other machines, the
- * address has a name of `--allow-host`, because such a port accepts only these names. Behind a proxy, it is the proxy's.
+ * address has a name of `--allow-host`, because such a port accepts only these names. Behind a proxy, the address is
+ * that of the proxy.
  */
 function askedAt(url: string, [first]: readonly PortPlan[], isBehind: boolean): { where: string; address: string } {
   const { hostname, protocol, port } = new URL(url);

@@ -114,6 +114,6 @@ export async function withSession(error: unknown, io: Io, input: Input): Promise
   const { message, code, data, hint } = error;
   const { id, actor, pid } = around;
   const which = `here, the session ${id} of ${actor} is open, and its process ${pid} has started this command`;
-  const how = "it ends with that process, or with the event by which the agent tells its hook that the session ends";
+  const how = "the session ends with that process, or when the agent reports the end of the session to its hook";
   return new ChronicleError(code, message, { hint: `${hint}\n${which}; ${how}`, data, cause: error });
 }

@@ -33,7 +33,7 @@ export interface ChosenOfStep {
 
 /**
  * Lets a person choose files, and then hunks of each chosen file that has several hunks. `given`: the parts to which
- * the shown step is already narrowed. Returns `undefined` if the person chooses nothing, or ends the choice.
+ * the user has already limited the step. Returns `undefined` if the person chooses nothing, or ends the choice.
  */
 export async function choosePartsOf(
   context: CommandContext,

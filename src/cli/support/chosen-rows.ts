@@ -20,17 +20,22 @@ export function choicesOf({ changes, unmerged, hunks = [] }: UndoShape): readonl
   return hunks.map((about) => ({ about, change: byPath.get(about.path), isConflict: met.has(about.path) }));
 }
 
-/** Returns the choices that are listed: all but the folders with choices beneath, which come along with these. */
+/**
+ * Returns the choices that are listed. Leaves out folders with choices beneath them, because such a folder is taken
+ * back together with those choices.
+ */
 export function listedOf(all: readonly Choice[]): readonly Choice[] {
   const above = foldersAbove(all);
   return all.filter(({ about, change }) => change?.kind !== "dir" || !above.has(about.path));
 }
 
 /**
- * Returns the parts of the chosen paths, and of the folders of which all listed choices beneath are chosen whole. A part
- * without lines includes everything beneath its path. So a chosen path stays as it is if something beneath it was not
- * chosen (`stays`). `given`: the parts that the step was narrowed to already. If they name lines of a file, only hunks
- * at these lines are listed, so the file is never taken whole.
+ * Returns the parts to undo (`parts`): the chosen paths, and each folder beneath which every listed path was chosen
+ * with all its hunks. A part without lines includes everything beneath its path. A chosen path is therefore left as it
+ * is if something beneath it was not chosen (`stays`).
+ *
+ * `given`: the parts to which the user has already limited the step. If they name only lines of a file, the file is
+ * never undone as a whole, because only the hunks at these lines are listed.
  */
 export function chosenOf(all: readonly Choice[], picked: readonly Picked[], given: readonly UndoPart[] | undefined) {
   const listed = listedOf(all);
@@ -53,7 +58,7 @@ function isWhole({ about, hunks }: Picked): boolean {
   return hunks.length === about.hunks.length;
 }
 
-/** Returns the paths of all folders above the choices. */
+/** Returns the paths of all folders that contain a choice. */
 function foldersAbove(choices: readonly Choice[]): ReadonlySet<string> {
   const found = new Set<string>();
   for (const { about } of choices) {
@@ -75,7 +80,7 @@ function partsOf(picked: Picked, given: readonly UndoPart[]): readonly UndoPart[
   return lines.length === 0 ? [{ file, seen }] : lines.map((one) => ({ ...one, seen }));
 }
 
-/** True unless the given parts name only lines of the file. */
+/** Returns false if some of the given parts name lines, and no other part includes the whole file. */
 function isGivenWhole(file: string, given: readonly UndoPart[]): boolean {
   const wholes = given.filter(({ fromLine }) => fromLine === undefined);
   if (wholes.length === given.length) return true;

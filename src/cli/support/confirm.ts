@@ -3,9 +3,12 @@ import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { CommandContext } from "./context.ts";
 
-/** If this variable is set, and is not empty, each command that changes files asks first, as with `--ask`. */
+/**
+ * The environment variable that makes each command that changes files ask first, as with `--ask`, if the variable is
+ * not empty.
+ */
 const ASK_VARIABLE = "CHRONICLE_ASK";
-/** A change of more paths than this is confirmed by a person. */
+/** The maximum number of paths that a change may have without the confirmation of a person. */
 const MANY_PATHS = 1_000;
 /**
  * If fewer files than this are removed, a person need not confirm the removal, even if more than half of the files are
@@ -14,13 +17,13 @@ const MANY_PATHS = 1_000;
 const FEW_REMOVALS = 10;
 
 /**
- * Calls `preview`. `needsQuestion`: true if a person must confirm the change. Most changes can be inverted afterwards by
- * `undo` or `redo`, so only these changes are confirmed:
+ * Calls `preview`. `needsQuestion`: true if a person must confirm the change. Most changes can be inverted afterwards
+ * by `undo` or `redo`, so only these changes are confirmed:
  *
  * - any change, if the person asks for it (`--ask`, `CHRONICLE_ASK`)
- * - a change of omitted paths, or one with a note, because the history may lack something, or the moment may be another
- *   one than the person meant
- * - one that finishes an interrupted operation
+ * - a change of omitted paths, or a change with a note: the history may lack something, or the person may have meant
+ *   another moment
+ * - a change that finishes an interrupted operation
  * - a change of more than `MANY_PATHS` paths
  * - the removal of more than half of the recorded files, if at least `FEW_REMOVALS` files are removed
  *

@@ -30,7 +30,7 @@ interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onComm
   readonly once?: boolean;
 }
 
-/** The commands that run until they are ended. Such a command can have its store in memory. */
+/** The commands that run until somebody ends them. Such a command can have its store in memory. */
 const LONG_RUNNING: ReadonlySet<string> = new Set(["serve", "mcp"]);
 
 /** The commands that may close workspaces and open them again while they run. */
@@ -39,7 +39,7 @@ const REOPENING: ReadonlySet<string> = new Set([...LONG_RUNNING, "replicate", "s
 interface Asked {
   readonly command?: string | undefined;
   readonly remote?: RemoteAddress | undefined;
-  /** True if the output goes to the user's pager where it does not fit on the screen. */
+  /** True if the output goes to the user's pager if it does not fit on the screen. */
   readonly paged?: boolean;
 }
 
@@ -87,7 +87,7 @@ export class CommandContext {
     return this.io.stdinIsTerminal && this.io.err.isTerminal && !this.json;
   }
 
-  /** True if recorded events are not signed. A note has already told the user about it. */
+  /** True if recorded events are not signed. A note has already told the user so. */
   get isUnsigned(): boolean {
     return this.#isUnsigned;
   }
@@ -136,7 +136,10 @@ export class CommandContext {
     }
   }
 
-  /** True if the command is about the mirror of an origin's history (`--upstream`). Throws `USAGE` with a server. */
+  /**
+   * True if the command is about the mirror of an origin's history (`--upstream`). Throws `USAGE` if a server is used
+   * (`--remote`).
+   */
   get #isUpstream(): boolean {
     if (!this.input.flag("upstream")) return false;
     if (this.remote === undefined) return true;
@@ -255,8 +258,8 @@ export class CommandContext {
     for (const workspace of this.#changed.splice(0)) {
       try {
         const { state, detail, hint } = await workspace.signing();
-        // A command that runs in its own process signs the head when it ends. A command in the store's process signs it
-        // here.
+        // A command that runs in its own process signs the head when it ends. A command in the store's process signs
+        // the head here.
         if (state === "signed" && this.io.served !== undefined) await workspace.keepHead?.();
         if (state !== "unsigned") continue;
         this.#isUnsigned = true;
@@ -309,9 +312,11 @@ export class CommandContext {
   }
 
   /**
-   * Must be called between two pieces of a long output. Resolves once the reader has room for more: to false if nobody
-   * reads the output any more. The store's process hands the command back, because only the client can show the first
-   * piece while the command goes on.
+   * Must be called between two pieces of a long output. Resolves once the reader has room for more output. Resolves to
+   * false if nobody reads the output any more.
+   *
+   * In the store's process, throws `NeedsClient` if the output may go to a pager, because only the client can show the
+   * first piece while the command goes on.
    */
   async goesOn(): Promise<boolean> {
     const { out, served } = this.io;
@@ -368,12 +373,12 @@ export class CommandContext {
   }
 }
 
-/** Resolves to the exit code. */
+/** Carries out a command, and resolves to the exit code. */
 export type Action = (context: CommandContext) => Promise<number>;
 
-/** The time before a progress line appears, in milliseconds. */
+/** The time, in milliseconds, before a progress line appears. */
 const QUIET_MS = 1000;
-/** The minimum time between two updates of the progress line, in milliseconds. */
+/** The minimum time, in milliseconds, between two updates of the progress line. */
 const EVERY_MS = 100;
 /** The width of the progress bar, in characters. */
 const BAR = 24;
