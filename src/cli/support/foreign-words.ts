@@ -1,6 +1,6 @@
 /**
- * The names of commands of other tools and of similar systems, and what does the same here, as hints of `chronicle
- * WORD`. docs/coming-from.md says what differs.
+ * Maps the name of a command of another tool to a hint that names the command of Chronicle for the same purpose.
+ * `chronicle NAME` prints this hint. `docs/coming-from.md` describes the differences.
  */
 const FOREIGN: Readonly<Record<string, string>> = {
   abandon: "`chronicle undo --action ID`, `--turn ID` or `--session ID`",
@@ -60,7 +60,7 @@ const FOREIGN: Readonly<Record<string, string>> = {
   worktree: "`chronicle restore MOMENT --to DIR`",
 };
 
-/** Returns what does the same here as a command of another tool; `undefined` for any other word. */
+/** Returns the hint of `FOREIGN` for a word; `undefined` if there is none. */
 export function sameHere(word: string): string | undefined {
   return Object.hasOwn(FOREIGN, word) ? FOREIGN[word] : undefined;
 }

@@ -12,8 +12,8 @@ const ENDING: ReadonlySet<string> = new Set(["escape"]);
 const ENDING_WITH_CTRL: ReadonlySet<string> = new Set(["c", "d", "\\"]);
 
 /**
- * Reads single keys from the terminal (stdin). Keys that are pressed before they are asked for are kept. The terminal
- * is in raw mode until this is disposed.
+ * Reads single keys from the terminal (stdin). Keys that are pressed before `next` is called are kept. The terminal is
+ * in raw mode until this object is disposed.
  */
 export class KeyPresses implements Disposable {
   readonly #waiting: KeyPress[] = [];

@@ -6,16 +6,19 @@ import { groupedDigits } from "../../util/grouped-digits.ts";
 import { optional } from "../../util/optional.ts";
 import type { CommandContext } from "./context.ts";
 
-/** The most pieces of work that are counted. */
+/** The maximum number of items that are read. */
 const MOST = 200;
 
-/** Kinds of lines that change no file, or of which nothing is left to take back. */
+/**
+ * The kinds of items that do not count as work. A baseline or a snapshot changes no file. The work that an undo or a
+ * redo inverts is an item of its own.
+ */
 const NO_WORK: ReadonlySet<RecentItem["kind"]> = new Set(["baseline", "snapshot", "undo", "redo"]);
 
 /**
- * Returns a sentence about the recorded work since the last snapshot, if `moment` is `latest`: this word can be taken for
- * the last recorded state. Returns `undefined` for other moments, and if there is no later work. `paths`: only work on
- * these paths counts.
+ * Returns a warning if `moment` is `latest` and work was recorded after the last snapshot, because a user may take
+ * `latest` for the last recorded state. Returns `undefined` in all other cases, for several paths, and with `--json`.
+ * `paths`: the path on which the work must have been; empty for any path.
  */
 export async function laterWork(
   context: CommandContext,
@@ -35,7 +38,10 @@ export async function laterWork(
   return `the last snapshot is from ${from}; ${many} ${what} taken back with it`;
 }
 
-/** Returns the recorded work after an event. If the events up to it were dropped, all work that is left is later. */
+/**
+ * Returns the recorded work after the event `seq`. If the events up to `seq` were dropped, returns all remaining work,
+ * because all of it is later.
+ */
 async function itemsSince(
   workspace: WorkspaceApi,
   seq: number,

@@ -23,22 +23,25 @@ const DEPENDENCIES: ReadonlySet<string> = new Set([
   "elm-stuff",
 ]);
 
-/** The exit code by which a test says that it cannot tell, as for `git bisect run`. */
+/** The exit code with which a test reports that it cannot judge a state, as for `git bisect run`. */
 const CANNOT_TELL = 125;
 /** The exit codes of a shell for a command that it cannot start. */
 const NOT_STARTED: ReadonlySet<number> = new Set([126, 127]);
-/** Each test is run this many times, because a flaky test would lead to a wrong answer. */
+/**
+ * The number of times that the test is run in each state. One run is not enough, because a flaky test would lead to a
+ * wrong answer.
+ */
 const RUNS = 2;
 const OUTPUT_TO_STDERR = ["/bin/sh", "-c", 'exec "$@" >&2', "sh"] as const;
 const NO_OUTPUT = ["/bin/sh", "-c", 'exec "$@" >/dev/null 2>&1', "sh"] as const;
 
 export interface Tested {
   readonly verdict: Verdict;
-  /** The exit codes of the runs; empty if the folder of the test does not exist at this moment. */
+  /** The exit codes of the runs; empty if the folder of the test does not exist in this state. */
   readonly codes: readonly number[];
 }
 
-/** A signal ended a test, so that the person or program who sent it wants the whole command to end. */
+/** The error that a signal has ended a test. The sender of the signal wants the whole command to end. */
 export class TestInterrupted extends Error {
   readonly signal: NodeJS.Signals;
 
@@ -80,7 +83,7 @@ export class TestCopies implements Disposable {
     this.#forget = context.io.onInterrupt((signal) => void (this.#stopped ??= signal));
   }
 
-  /** The paths that the copies lack, because they cannot be restored for this caller. */
+  /** The paths that are missing from the copies, because they could not be restored for this caller. */
   get left(): readonly string[] {
     return [...this.#left];
   }
@@ -95,7 +98,7 @@ export class TestCopies implements Disposable {
       const code = await this.#runOnce(seq);
       if (code === undefined) return { verdict: "unknown", codes };
       codes.push(code);
-      // A test that cannot tell, or that does not start, is not worth a second run.
+      // There is no second run if the test cannot judge the state or does not start.
       if (verdictOf(code) === "unknown") break;
     }
     const [verdict, ...others] = codes.map(verdictOf);
@@ -160,7 +163,7 @@ function flaky(seq: number, codes: readonly number[]): ChronicleError {
   });
 }
 
-/** Makes the link, unless the copy has something at its path, or lacks the folder above it. */
+/** Makes the link, unless the copy already has something at `path`, or has no parent folder for it. */
 function linkInto(copy: string, { path, from }: { readonly path: string; readonly from: string }): void {
   const link = join(copy, path);
   if (!isThere(link) && isThere(dirname(link))) makeLink(from, link);

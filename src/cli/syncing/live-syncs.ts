@@ -9,8 +9,8 @@ export interface Following {
   readonly id?: string;
   readonly signal: AbortSignal;
   /**
-   * All syncs of the store (default: the syncs that have had events). If a command in a hint could mean another one of
-   * these syncs, the hint names the sync.
+   * All syncs of the store (default: the syncs that have had events). If a command in a hint could also mean another
+   * one of these syncs, the id of the sync is added to the command.
    */
   readonly all?: readonly SyncShape[];
   /** Returns true for a state of a sync at which the display ends. Default: no state ends the display. */
@@ -23,7 +23,7 @@ export interface Following {
 }
 
 /**
- * Shows the work of syncs until `signal` aborts or `until` is met. With `--json`, prints each event as one line.
+ * Shows the work of syncs until `signal` aborts or `until` returns true. With `--json`, prints each event as one line.
  * Otherwise, prints each event that people need to see, with the time. On a terminal, a last line on stderr shows the
  * present state of the sync that had the last event.
  */

@@ -18,8 +18,8 @@ import {
 import { runUnrecorded } from "../support/run-unrecorded.ts";
 
 /**
- * The maximum length of a file extension that the tool's files get, in bytes. Longer extensions could make the names of
- * these files too long.
+ * The maximum length, in bytes, of the file extension that the tool's files get. With a longer extension, the names of
+ * these files could be too long.
  */
 const LONGEST_ENDING = 64;
 

@@ -318,7 +318,7 @@ function upstreamToken(context: CommandContext, url: string): { readonly token?:
   return { token };
 }
 
-/** The maximum time for which `reached` waits for the origin, in milliseconds. A running origin answers at once. */
+/** The maximum time, in milliseconds, for which `reached` waits for the origin. A running origin answers at once. */
 const ANSWER_MS = 2_000;
 
 /**

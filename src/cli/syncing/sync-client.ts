@@ -18,12 +18,14 @@ export interface SyncClient extends AsyncDisposable {
   readonly syncs: SyncApi;
 }
 
-/** The time within which a newly started server must answer, in milliseconds. */
+/** The time, in milliseconds, within which a newly started server must answer. */
 const START_MS = 20_000;
-/** The time between two checks whether a newly started server answers, in milliseconds. */
+/** The time, in milliseconds, between two checks whether a newly started server answers. */
 const LOOK_MS = 50;
 
-/** The minimum time between two starts of the server, in milliseconds. It is short, because the user is waiting. */
+/**
+ * The minimum time, in milliseconds, between two starts of the server. The time is short, because the user is waiting.
+ */
 const AGAIN_MS = 3_000;
 
 /**

@@ -10,7 +10,7 @@ export interface UpstreamAddress {
 }
 
 const FORMS =
-  "it is http(s)://HOST:PORT, ws(s)://HOST:PORT, or unix:/PATH of a socket; each may have #WORKSPACE behind it";
+  "an address is http(s)://HOST:PORT, ws(s)://HOST:PORT, or unix:/PATH of a socket; #WORKSPACE may follow the address";
 
 /**
  * Parses `URL` or `URL#WORKSPACE`. The last `#` separates the parts, because a socket's path may contain `#`, while
