@@ -24,7 +24,7 @@ import { unfinishedName, writeWorkspaceFile } from "../store/workspace-file.ts";
 import type { OpenedBlobs } from "../storage/storage-backends.ts";
 import type { StoreParts } from "./open-context.ts";
 
-/** Returns the refusal of an archive. */
+/** Returns the error for an archive that is refused. */
 export function refused(reason: string, cause?: unknown): ChronicleError {
   return new ChronicleError("INTEGRITY_VIOLATION", `the archive is refused: ${reason}`, {
     hint: "nothing was imported; take another copy of the archive, or export the history again",
@@ -35,7 +35,10 @@ export function refused(reason: string, cause?: unknown): ChronicleError {
 /** The id of a workspace, as `newId` makes it. */
 const WORKSPACE_ID = /^[0-9a-z][0-9a-z-]{7,63}$/;
 
-/** Reads the first entry of an archive. Throws `USAGE` if the bytes are no archive of Chronicle at all. */
+/**
+ * Reads the manifest, which is the first entry of an archive. Throws `USAGE` if the file is no archive of Chronicle,
+ * and `INTEGRITY_VIOLATION` if the manifest is damaged.
+ */
 export async function readManifest(reader: ContainerReader): Promise<ArchiveManifest> {
   const entry = await firstEntry(reader);
   if (entry?.name !== ARCHIVE.manifest) throw notAnArchive();
@@ -68,16 +71,19 @@ function notAnArchive(cause?: unknown): ChronicleError {
   });
 }
 
-/** The most bytes of a manifest, a key or a head. */
+/** The maximum size, in bytes, of a manifest, a key or a head. */
 const MOST_SMALL_BYTES = 64 * 1024;
 
-/** Contents up to this length are put as a whole. Longer ones are streamed. */
+/** The maximum size, in bytes, of a content that is read into memory as a whole. Larger contents are streamed. */
 const SMALL_CONTENT = 1024 * 1024;
 
-/** Lines are appended together up to about this length, in bytes. */
+/** The approximate size, in bytes, of the lines that are appended to the log together. */
 const APPENDED_AT_ONCE = 4 * 1024 * 1024;
 
-/** The groups of entries, in their order. `many`: several entries, with ascending names unless `unordered`. */
+/**
+ * The groups of entries, in the order that an archive must have. `many`: set if the group can have several entries.
+ * Their names must be in ascending order, unless `many` is `unordered`.
+ */
 const ORDER: readonly { readonly prefix: string; readonly many?: "ascending" | "unordered" }[] = [
   { prefix: ARCHIVE.key },
   { prefix: ARCHIVE.head },
@@ -89,8 +95,9 @@ const ORDER: readonly { readonly prefix: string; readonly many?: "ascending" | "
 ];
 
 /**
- * Reads an archive into the unfinished folder of its workspace: the log into its place there, and everything else into
- * a store of its own in `staged/`. Checks each line, each hash, the order of the entries, and that no name comes twice.
+ * Reads an archive into the unfinished folder of its workspace. The log, the quarantined parts of logs, and the list of
+ * left-out contents go to their places in this folder. Contents, heads and the key go to a separate store in `staged/`.
+ * Checks each line, each hash, the order of the entries, and that no name comes twice.
  */
 export class ArchiveIntake {
   readonly files: WorkspaceLayout;
@@ -108,7 +115,7 @@ export class ArchiveIntake {
   #hasKey = false;
   #isBlobsClosed = false;
 
-  /** Makes the unfinished folder, which must not exist. */
+  /** Makes the unfinished folder. The folder must not exist yet. */
   static async open(parts: StoreParts, manifest: ArchiveManifest): Promise<ArchiveIntake> {
     const { backends, layout, tellOfIndexes: tell, waitMs } = parts;
     const files = layout.workspace(unfinishedName(manifest.workspace));
@@ -150,7 +157,7 @@ export class ArchiveIntake {
     return this.#note;
   }
 
-  /** The Merkle root of the files at that head, as the note says it. */
+  /** The Merkle root that the note of the head states. */
   get root(): string {
     return this.#root;
   }
@@ -160,7 +167,7 @@ export class ArchiveIntake {
     return this.#hasKey;
   }
 
-  /** Reads all entries behind the manifest. Throws `INTEGRITY_VIOLATION` at the first one that is not as it must be. */
+  /** Reads all entries after the manifest. Throws `INTEGRITY_VIOLATION` at the first entry that is not valid. */
   async read(reader: ContainerReader): Promise<void> {
     const batch = await this.blobs.batch();
     try {
@@ -190,7 +197,7 @@ export class ArchiveIntake {
     this.#heads = this.#keeper(this.#parts.heads.keyFile);
   }
 
-  /** Returns the parts of a store that has the staged history in place of the real one. */
+  /** Returns the parts of a store in which the staged history replaces the real history of the workspace. */
   asStore(): StoreParts {
     const { backends, layout } = this.#parts;
     return {
@@ -316,10 +323,13 @@ const LISTED_BYTES = 65;
 /** The number of left-out contents that are written to disk together. */
 const LISTED_AT_ONCE = 100_000;
 
-/** The most former heads that an archive may have. A history gets one whenever its key changes or is accepted. */
+/**
+ * The maximum number of former heads that an archive may have. A history gets a former head whenever its key changes or
+ * a person accepts the history.
+ */
 const MOST_FORMER = 1_000;
 
-/** Checks that entries come in their order, and none twice. */
+/** Checks the order of the entries (see `ORDER`), and that no entry except a content comes twice. */
 class EntryOrder {
   #at = -1;
   #last = "";
@@ -341,7 +351,10 @@ class EntryOrder {
   }
 }
 
-/** Appends the lines of an archive to a new log, and seals it where the former log was sealed. */
+/**
+ * Appends the lines of an archive to a new log, and seals the new log at the events at which the exported log was
+ * sealed.
+ */
 class LogWriter {
   readonly #log: EventLog;
   readonly #manifest: ArchiveManifest;
@@ -411,7 +424,10 @@ class LogWriter {
   }
 }
 
-/** Checks the first line of a log, which no line before it proves: event 1, or the sentinel of a compaction. */
+/**
+ * Checks the first line of a log. No earlier line proves this line, so it must be event 1 or the sentinel of a
+ * compaction.
+ */
 function firstEvent(bytes: Buffer, { workspace, first }: ArchiveManifest): LogEvent {
   const checked = checkLine(bytes, EMPTY_HEAD);
   const event = "event" in checked ? checked.event : checked.fault.event;

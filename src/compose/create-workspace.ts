@@ -18,7 +18,10 @@ interface NewWorkspace extends Pick<CreateOptions, "name"> {
   readonly source?: ForkSource | undefined;
 }
 
-/** Throws `USAGE` for a text that cannot be a name. `otherwise`: how to give another name where none was asked for. */
+/**
+ * Throws `USAGE` for a text that cannot be a name. `otherwise`: the beginning of the hint if the user has not typed the
+ * name. It says how to give another name.
+ */
 export function checkName(name: string, otherwise?: string): void {
   if (isWorkspaceName(name)) return;
   const rule = "use 1 to 128 letters, digits and . _ : @ -, beginning with a letter, a digit, _ or @";
@@ -28,8 +31,8 @@ export function checkName(name: string, otherwise?: string): void {
 }
 
 /**
- * Makes a workspace without a folder, and returns its id. Builds the workspace under another name and then renames it,
- * so that a crash leaves a whole workspace or none. Throws `REFUSED` if the name is taken.
+ * Makes a workspace without a folder, and returns its id. Builds the workspace's folder under a temporary name and then
+ * renames the folder. A crash therefore leaves a complete workspace or none. Throws `REFUSED` if the name is taken.
  */
 export async function createWorkspace(parts: StoreParts, cache: RootsCache, wanted: NewWorkspace): Promise<string> {
   const { backends, layout } = parts;
@@ -46,7 +49,7 @@ export async function createWorkspace(parts: StoreParts, cache: RootsCache, want
   });
 }
 
-/** Throws `REFUSED` if a workspace has the name, or has it as its id. `hint`: how to choose another name. */
+/** Throws `REFUSED` if `name` is the name or the id of a workspace. `hint`: how to choose another name. */
 export function refuseTaken(
   all: readonly { readonly id: string; readonly name?: string }[],
   name: string,
@@ -142,8 +145,8 @@ export async function holdsNothing({ backends, layout, heads }: StoreParts, id: 
 }
 
 /**
- * Removes an unbegun workspace. The caller must hold the lock that `withNames` takes. After a crash, the next holder of
- * this lock finishes the removal.
+ * Removes a workspace in which nothing was ever recorded. The caller must hold the lock that `withNames` takes. After a
+ * crash, the next holder of this lock finishes the removal.
  */
 async function clear(parts: StoreParts, id: string): Promise<void> {
   const { backends, layout } = parts;

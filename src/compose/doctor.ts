@@ -28,7 +28,7 @@ import { Tombstones } from "../store/tombstones.ts";
 
 const UNWATCHED = "other machines may change it without notice to this one, so all of it is scanned each time";
 
-/** The free space in bytes below which the check fails. */
+/** The free space, in bytes, below which the check fails. */
 const LOW_SPACE = 256 * 1024 * 1024;
 
 export async function examine(parts: StoreParts, options: StoreOptions): Promise<DoctorShape> {
@@ -123,7 +123,7 @@ function spaceCheck(disk: Disk, home: string): DoctorCheck {
   };
 }
 
-/** Says which workspaces have nearly used up their budgets for what is kept beside the histories. */
+/** Returns a check for each workspace that has nearly used up its budget for what is kept beside its history. */
 async function budgetChecks(parts: StoreParts): Promise<DoctorCheck[]> {
   const found = await fullBudgets(parts, NEARLY_FULL).catch((error: unknown) => {
     if (error instanceof ChronicleError) return error;
@@ -162,7 +162,7 @@ function copiesCheck({ backends: { disk }, layout }: StoreParts): DoctorCheck[] 
   for (const id of copies) {
     const detail = contradictionOf(disk, layout.workspace(id).upstream.witness);
     if (detail === undefined) continue;
-    const hint = "one of the two was changed: run `chronicle verify` on both";
+    const hint = "the origin's history or this copy was changed: run `chronicle verify` on both";
     return [{ name, ok: false, detail: `workspace ${id}: ${detail}`, hint, workspace: id }];
   }
   const many = copies.length === 1 ? "1 workspace follows an origin" : `${copies.length} workspaces follow an origin`;

@@ -30,10 +30,10 @@ import { storeTasks } from "./store-tasks.ts";
 
 /**
  * Writes the whole history of a workspace into one file (docs/archive.md). The history ends at the head that is signed
- * for the archive. The bytes depend on nothing but that history, the private contents that are left, the key and the
+ * for the archive. The bytes depend only on that history, the private contents that are still kept, the key and the
  * options. Throws `REFUSED` if the file exists, or if the history is not signed, `UNSAFE` if the file would lie in a
- * folder of the workspace, and `BLOB_MISSING` if a content that the history needs is missing. If it fails, no file is
- * left.
+ * folder of the workspace, and `BLOB_MISSING` if a content that the history needs is missing. If the export fails, no
+ * file is left.
  */
 export async function exportArchive(parts: StoreParts, id: string, options: ExportOptions): Promise<ExportShape> {
   const { disk } = parts.backends;
@@ -42,7 +42,7 @@ export async function exportArchive(parts: StoreParts, id: string, options: Expo
   const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id) });
   const queue = openQueue(context, keepToBudget, close);
   try {
-    // The queue finishes interrupted operations first, because the folder that they were about stays on this machine.
+    // The queue finishes interrupted operations first, because the folder that they change is not in the archive.
     return await queue.change(() => new Exporter(parts, context, { ...options, file }).export());
   } finally {
     await queue.close();
@@ -98,8 +98,8 @@ class Exporter {
   }
 
   /**
-   * Throws `UNSAFE` if the archive would lie in a folder of the workspace. It would be recorded there as a file like any
-   * other, with the key and the secrets that it may hold.
+   * Throws `UNSAFE` if the archive would lie in a folder of the workspace. The archive, with the key and the secrets
+   * that it may contain, would be recorded there like any other file.
    */
   async #refuseWithin(): Promise<void> {
     const { file } = this.#options;
@@ -123,7 +123,10 @@ class Exporter {
     return writePiecesDurably(this.#parts.backends.disk, file, packed, { force });
   }
 
-  /** Decides about each content. Throws `BLOB_MISSING` if a content that must be exported is not in the store. */
+  /**
+   * Decides for each content whether to export it or to leave it out. Throws `BLOB_MISSING` if a content that must be
+   * exported is not in the store.
+   */
   async #choose({ contents, secrets, upstream }: HistoryToArchive): Promise<Choice> {
     const { withProtected = false, withPrivate = false } = this.#options;
     const ofFiles = withProtected ? new Set<Hash>() : await this.#protectedAmong(contents);
@@ -216,18 +219,23 @@ class Exporter {
 
 const NEWLINE = Buffer.from("\n");
 
-/** The length of the pieces in which lines are written, in bytes. */
+/** The minimum size, in bytes, of the pieces in which lines are written. Only the last piece can be smaller. */
 const PIECE = 256 * 1024;
 
 /** The number of contents that are looked up in the index at once. */
 const LOOKED_AT_ONCE = 20_000;
 
-/** Contents up to this length are read together, in the order in which they are stored. */
+/**
+ * The maximum size, in bytes, of a content that is read together with others, in the order in which they are stored.
+ */
 const SMALL_CONTENT = 256 * 1024;
 const MOST_TOGETHER = 1_024;
 const MOST_BYTES_TOGETHER = 8 * 1024 * 1024;
 
-/** Divides contents into groups that are read together. A content that is long is a group of its own. */
+/**
+ * Divides contents into groups that are read together. A content that is larger than `SMALL_CONTENT` is a group of its
+ * own.
+ */
 function* groupsOf(sizes: ReadonlyMap<Hash, number>): Generator<readonly Hash[], void> {
   let group: Hash[] = [];
   let bytes = 0;

@@ -44,7 +44,7 @@ export function openFileRecordStore(
     if (!readOnly) makeFolders(disk, layout.folder);
     else if (!backends.hasLog(layout.log)) {
       throw new ChronicleError("NOT_FOUND", `there is no record store in ${options.folder}`, {
-        hint: "the first command that changes something makes it",
+        hint: "the first command that writes a record makes the store",
       });
     }
     const ledger = new FolderLedger({

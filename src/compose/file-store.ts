@@ -453,8 +453,8 @@ class FileStore implements StoreApi {
 
   /**
    * Carries out `init --adopt`. A workspace without a folder gets its files in the new folder (see `fillNewFolder`).
-   * Throws `UNSAFE` if the new folder has a history of its own, or if the old folder still exists. `force` permits an old folder that still exists. It also
-   * permits a new folder whose own history began at another place.
+   * Throws `UNSAFE` if the new folder has a history of its own, or if the old folder still exists. `force` permits an
+   * old folder that still exists, and a new folder whose own history began at another place.
    */
   async #takeOver(found: ListedWorkspace, root: RootRecord, { force }: InitOptions): Promise<ListedWorkspace> {
     const folder = placeOfRoot(root);
@@ -486,7 +486,10 @@ class FileStore implements StoreApi {
     return this.#adopt(found.id, root);
   }
 
-  /** Writes the files of a workspace without a folder into an empty folder, or checks that a folder has them. */
+  /**
+   * Writes the files of a workspace without a folder into an empty folder. If the folder is not empty, checks that it
+   * has these files.
+   */
   #fill(id: string, root: RootRecord): Promise<void> {
     return this.#with(id, ({ context }) =>
       fillNewFolder(context, root.folder, (how, work) => this.#with(id, work, how)),

@@ -61,7 +61,7 @@ describe("chronicle watch --install", () => {
     const before = configured();
     const { stdout } = must("watch", "--install", folder);
     expect(stdout).toMatch(/^installed: .*; recording since \d\d:\d\d \(pid \d+\)\n/);
-    expect(stdout).toContain("note: it runs while you are logged in; `loginctl enable-linger`");
+    expect(stdout).toContain("note: the watch runs while you are logged in; `loginctl enable-linger`");
     const [name = ""] = readdirSync(units).filter((file) => file.endsWith(".service"));
     expect(name).toMatch(/^chronicle-watch-my-100-folder-HOME-[0-9a-f]{8}\.service$/);
     expect(manager.calls).toEqual([

@@ -35,7 +35,10 @@ export function parseCount(text: string): number | undefined {
   return Number.isSafeInteger(value) ? value : undefined;
 }
 
-/** Parses a number of seconds from 0, which may have a fraction. Returns `undefined` for anything else. */
+/**
+ * Parses a number of seconds. The number must be 0 or more, and may have a fraction. Returns `undefined` for anything
+ * else.
+ */
 export function parseSeconds(text: string): number | undefined {
   const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
   return Number.isFinite(value) ? value : undefined;

@@ -32,7 +32,7 @@ export interface OptionSpec {
   readonly completes?: Completes;
   /** Set if the option only works on this machine. A command with this option is refused if a server is used. */
   readonly localOnly?: {
-    /** `why`: the message of the refusal. `instead`: its hint. */
+    /** `why`: the message of the refusal. `instead`: the hint of the refusal. */
     readonly why: string;
     readonly instead: string;
   };
@@ -79,13 +79,13 @@ export interface CommandSpec {
   /** True if every word after the first argument is an argument, even if it looks like an option. Default: false. */
   readonly passThrough?: boolean;
   /**
-   * True if the output goes to the user's pager where it does not fit on the terminal. Such a command asks no question
-   * and prints no bytes of files. Default: false.
+   * True if the output goes to the user's pager if it does not fit on the terminal. Such a command asks no question and
+   * prints no bytes of files. Default: false.
    */
   readonly paged?: true;
   /** True if the help, the completions and `docs/cli.md` leave the command out. Default: false. */
   readonly hidden?: boolean;
-  /** Options that people try although the command lacks them. Maps each flag to the hint to print. */
+  /** Maps each flag that people try, although the command does not have it, to the hint to print. */
   readonly tried?: Readonly<Record<string, string>>;
   /**
    * The option that people mean if they give more arguments than the command takes. `what`: the value of the option in
@@ -98,7 +98,8 @@ export interface CommandSpec {
     readonly instead: string;
     /**
      * True if the command ignores `$CHRONICLE_REMOTE`, because that variable is meant for other commands. Otherwise,
-     * the command is refused while the variable is set. With `--store` or an empty `--remote`, it is not refused.
+     * the command is refused while the variable is set. The command is not refused if `--store` or an empty `--remote`
+     * is given.
      */
     readonly ignoresEnvironment?: true;
   };

@@ -8,9 +8,9 @@ import { installedAt, type InstalledWatch, installedWatches } from "./installed-
 import { removeIfEmpty, type ServiceManager } from "./service-manager.ts";
 import { serviceName, type WatchService } from "./watch-service.ts";
 
-/** The time within which a service that was started must record, in milliseconds. */
+/** The time, in milliseconds, within which a service that was started must record. */
 const START_MS = 20_000;
-/** The time between two looks, in milliseconds. */
+/** The time, in milliseconds, between two checks whether the service records. */
 const LOOK_MS = 100;
 
 export interface WatchPlan {
@@ -22,8 +22,8 @@ export interface WatchPlan {
 }
 
 /**
- * Returns the file of a folder's service, without writing it. Throws `REFUSED` if a file of this name is there that this
- * program has not made.
+ * Returns the file of a folder's service, without writing it. Throws `REFUSED` if a file of this name exists, and this
+ * program has not made it.
  */
 export function planWatch(manager: ServiceManager, service: Omit<WatchService, "made">): WatchPlan {
   const name = serviceName(service.folder);
@@ -33,15 +33,15 @@ export function planWatch(manager: ServiceManager, service: Omit<WatchService, "
   const text = manager.textOf(name, { ...service, made });
   const before = readTextIfThere(file);
   if (before !== undefined && manager.read(before) === undefined) {
-    throw new ChronicleError("REFUSED", `${file} is there already, and Chronicle has not made it`, {
-      hint: "look at it, move it away, and try again",
+    throw new ChronicleError("REFUSED", `${file} exists already, and Chronicle has not made it`, {
+      hint: "look at this file, move it away, and try again",
       data: { file },
     });
   }
   return { name, file, text, before };
 }
 
-/** Returns the folder and those above it that do not exist, the lowest first. */
+/** Returns those of the folder and its parent folders that do not exist, the lowest first. */
 function missingFolders(folder: string): string[] {
   return isThere(folder) ? [] : [folder, ...missingFolders(dirname(folder))];
 }
@@ -55,13 +55,14 @@ interface Starting {
   readonly manager: ServiceManager;
   /** The workspace whose folder is recorded. */
   readonly workspace: WorkspaceApi;
-  /** In epoch milliseconds. */
+  /** Returns the present time, in epoch milliseconds. */
   readonly now: () => number;
 }
 
 /**
- * Writes the file of a service, starts the service, and waits until it records. If it cannot be started, removes
- * everything that was made, and throws `UNAVAILABLE`; a file that was there before gets its text back. A service that runs already from the same file stays as it is.
+ * Writes the file of a service, starts the service, and waits until it records. If the service cannot be started,
+ * removes everything that was made, and throws `UNAVAILABLE`. If the file existed before, its earlier text is restored
+ * instead. A service that already runs from the same file is left as it is.
  */
 export async function startWatch(plan: WatchPlan, { manager, workspace, now }: Starting): Promise<StartedWatch> {
   const { name, file, text, before } = plan;
@@ -86,7 +87,7 @@ export async function startWatch(plan: WatchPlan, { manager, workspace, now }: S
 
 async function takeBack(manager: ServiceManager, watch: InstalledWatch): Promise<void> {
   await manager.stop(watch.name).catch((trouble: unknown) => {
-    // The service may never have been started. The caller throws the error that stands for all of it.
+    // This error is ignored, because the service may never have been started. The caller throws the error of the start.
     if (!(trouble instanceof ChronicleError)) throw trouble;
   });
   await dropFile(manager, watch, true);
@@ -99,7 +100,10 @@ async function watchOf(workspace: WorkspaceApi, from: number): Promise<RecorderS
   );
 }
 
-/** Resolves to `undefined` if the service still runs at the end of the time, because it may be reading a large folder. */
+/**
+ * Waits until the service records. Resolves to `undefined` if the service runs but does not record within `START_MS`,
+ * because it may still be reading a large folder.
+ */
 async function untilRecording(
   { manager, workspace, now }: Starting,
   { name, from }: { readonly name: string; readonly from: number },
@@ -136,12 +140,15 @@ async function dropFile(manager: ServiceManager, { name, file, made }: Installed
   if (isUp) await manager.reload(name);
 }
 
-/** Throws `NOT_FOUND` if no watch is installed for one of the folders (the first is the one that was typed). */
+/**
+ * Returns the installed watch of the first of the folders that has one. Throws `NOT_FOUND` if no folder has one. The
+ * error names the first folder, which is the one that the user typed.
+ */
 export function installedFor(manager: ServiceManager, folders: readonly string[]): InstalledWatch {
   const found = folders.map((folder) => installedAt(manager, serviceName(folder))).find((one) => one !== undefined);
   if (found !== undefined) return found;
   const all = installedWatches(manager).map(({ folder }) => folder);
   throw new ChronicleError("NOT_FOUND", `no watch is installed for ${folders[0] ?? ""}`, {
-    hint: all.length === 0 ? "none is installed" : `installed for: ${all.join(", ")}`,
+    hint: all.length === 0 ? "no watch is installed" : `installed for: ${all.join(", ")}`,
   });
 }

@@ -28,7 +28,10 @@ export function installedWatches(manager: ServiceManager): InstalledWatch[] {
     .toSorted((a, b) => (a.folder < b.folder ? -1 : 1));
 }
 
-/** Returns the installed watch of this name; `undefined` if there is no such file, or if somebody else has made it. */
+/**
+ * Returns the installed watch of this name; `undefined` if the file does not exist, or if another program has made the
+ * file.
+ */
 export function installedAt(manager: ServiceManager, name: string): InstalledWatch | undefined {
   const file = join(manager.folder, `${name}${manager.ending}`);
   const facts = manager.read(readTextIfThere(file) ?? "");
@@ -36,8 +39,9 @@ export function installedAt(manager: ServiceManager, name: string): InstalledWat
 }
 
 /**
- * Returns the watch that is installed for a folder as a recorder that does not record. Callers use it if no watch of the
- * folder runs. Returns none if no watch is installed, or on a system without a known service manager.
+ * Returns the watch that is installed for a folder, as a recorder that does not record. Callers use this function if no
+ * watch of the folder runs. Returns an empty list if no watch is installed, or on a system without a known service
+ * manager.
  */
 export function idleWatches(io: Pick<Io, "env" | "userHome">, folder: string): RecorderShape[] {
   try {

@@ -3,7 +3,7 @@ import { factsOf, type InstalledService, readFacts, type WatchService } from "./
 const FACTS = /<key>ChronicleFacts<\/key>\s*<string>([^<]*)<\/string>/;
 
 /**
- * Returns the property list of a launchd agent. It is started at each login, and started again after a failure
+ * Returns the property list of a launchd agent. launchd starts the agent at each login, and again after a failure
  * (launchd.plist(5)). `label`: the name of the agent.
  */
 export function launchdAgent(label: string, service: WatchService): string {

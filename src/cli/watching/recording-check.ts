@@ -12,17 +12,19 @@ import { recordingLine } from "../render/recording.ts";
 import { recordingHere } from "./recording-here.ts";
 
 const NAME = "recording";
-/** The time within which a trial must be recorded, in milliseconds. A busy recorder pauses for up to 10 seconds. */
+/**
+ * The time, in milliseconds, within which the trial file must be recorded. A busy recorder pauses for up to 10 seconds.
+ */
 const PATIENCE_MS = 15_000;
-/** The time between two looks at the history, in milliseconds. */
+/** The time, in milliseconds, between two looks at the history. */
 const LOOK_MS = 25;
 const CONTENT = "`chronicle doctor` makes this file to see whether it is recorded, and removes it again.\n";
 
 /**
  * Returns the check of whether the current folder is recorded at present. If a process says that it records everything,
- * this is proved: a trial file is made in the folder, and must turn up in the history. Returns no check with `--remote`,
- * or if the current folder has no workspace that can be opened. `patienceMs`: the time within which the trial must be
- * recorded.
+ * the check proves this: it makes a trial file in the folder, and waits until the history has the file. Returns no
+ * check with `--remote`, or if the current folder has no workspace that can be opened. `patienceMs`: the time, in
+ * milliseconds, within which the trial file must be recorded.
  */
 export async function recordingChecks(context: CommandContext, patienceMs = PATIENCE_MS): Promise<DoctorCheck[]> {
   if (context.remote !== undefined) return [];
@@ -52,13 +54,16 @@ function recorders({ by }: RecordingShape): RecorderShape[] {
   return by.filter(({ kind, trouble }) => kind !== "agent" && trouble === undefined);
 }
 
-/** It is no fault that nobody records. It is one if somebody was started to record, and does not. */
+/**
+ * Returns the check for the state `nothing`. The check succeeds if nothing was started to record the folder. It fails
+ * if a recorder was started but does not record.
+ */
 function nothingCheck({ by, reason, hint }: RecordingShape, line: string): DoctorCheck {
   if (by.length === 0) return { name: NAME, ok: true, detail: line };
   return { name: NAME, ok: false, detail: `NOT RECORDING: ${reason}`, hint: hint ?? "`chronicle watch`" };
 }
 
-/** Returns why no trial is made; `undefined` if one can be made. */
+/** Returns the reason why no trial file is made; `undefined` if a trial file can be made. */
 async function trialObstacle(
   context: CommandContext,
   workspace: WorkspaceApi,
@@ -74,7 +79,7 @@ async function trialObstacle(
 }
 
 interface Trial {
-  /** The words that say who records. */
+  /** A text that says who records. */
   readonly who: string;
   readonly by: readonly RecorderShape[];
   readonly patienceMs: number;
@@ -152,7 +157,7 @@ function makeTrial(path: string): void {
   }
 }
 
-/** Removes the trial if it is there. */
+/** Removes the trial file if it exists. */
 function removeTrial(path: string): void {
   try {
     new NodeDisk().unlink(path);
@@ -161,7 +166,7 @@ function removeTrial(path: string): void {
   }
 }
 
-/** Resolves to true once the path has so many iterations, or to false after `ms` milliseconds. */
+/** Resolves to true once the path has `count` iterations, or to false after `ms` milliseconds. */
 async function untilIterations(
   workspace: WorkspaceApi,
   { name, count, ms }: { readonly name: string; readonly count: number; readonly ms: number },

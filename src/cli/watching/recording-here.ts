@@ -12,13 +12,14 @@ import { placesOf } from "../../process/places.ts";
 import type { CommandContext } from "../support/context.ts";
 import { idleWatches } from "./installed-watches.ts";
 
-/** The states in which a sync records what is edited in its folder, even while the origin cannot be reached. */
+/** The states in which a sync records the edits in its folder. It also does so while the origin cannot be reached. */
 const RECORDING: ReadonlySet<SyncState> = new Set(["connecting", "syncing", "in-sync", "offline"]);
 
 /**
- * Returns what is recorded at present, with the recorders that are no sessions of the history: the store's server, and
- * the sync of the folder. A watch that is installed and does not run is named as well. With `--remote`, the server's own answer is complete. `shape`: the answer of the workspace
- * (`WorkspaceApi.recording`); default: it is asked.
+ * Returns who records the workspace at present. Adds the recorders that are not in the workspace's own answer: the
+ * store's server, the sync of the folder, and an installed watch that does not run. With `--remote`, adds nothing,
+ * because the server's answer is complete. `shape`: the workspace's own answer (default: the result of
+ * `WorkspaceApi.recording`).
  */
 export async function recordingHere(
   context: CommandContext,
@@ -32,10 +33,16 @@ export async function recordingHere(
   return withRecorders(own, [...others, ...(isWatched ? [] : idleWatches(context.io, workspace.path))]);
 }
 
-/** A server ends itself for a client with a newer version. A look at the recorders must not end one of them. */
+/**
+ * The version of the client that the server is told. A server ends itself if a client is newer, and a look at the
+ * recorders must not end the server.
+ */
 const NO_VERSION = "0";
 
-/** Asks the store's server. A server that ends when it is idle only notes which paths change, and records nothing. */
+/**
+ * Returns the store's server, if it records the workspace. A server that ends when it is idle records nothing. It only
+ * notes which paths change.
+ */
 async function serverOf(context: CommandContext, workspace: string): Promise<RecorderShape[]> {
   const { io, input } = context;
   if (io.served !== undefined) return [];
@@ -56,7 +63,10 @@ async function serverOf(context: CommandContext, workspace: string): Promise<Rec
   });
 }
 
-/** Asks the process that runs the folder's sync: one in the foreground (`chronicle replicate`), or the store's server. */
+/**
+ * Returns the folder's sync, if it records. Asks the process that runs the sync: a process in the foreground
+ * (`chronicle replicate`), or the store's server.
+ */
 async function syncOf(context: CommandContext, workspace: string): Promise<RecorderShape[]> {
   const { io, input } = context;
   const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
@@ -73,7 +83,10 @@ async function syncOf(context: CommandContext, workspace: string): Promise<Recor
   });
 }
 
-/** Returns no recorders if the server does not answer properly, because it may be ending. */
+/**
+ * Returns the result of `work`. If `work` throws a `ChronicleError`, returns no recorders, because the server may be
+ * ending.
+ */
 async function orNone(work: () => Promise<RecorderShape[]>): Promise<RecorderShape[]> {
   try {
     return await work();

@@ -24,22 +24,24 @@ export interface NoManager {
 /** The program that starts services when a user logs in, and keeps them running. */
 export interface ServiceManager {
   readonly kind: "systemd" | "launchd";
-  /** The folder of the files of services. */
+  /** The folder with the files of the services. */
   readonly folder: string;
-  /** The ending of the names of these files, with its dot. */
+  /** The extension of these files, with its dot. */
   readonly ending: string;
-  /** True if a service that was started is active at once, so that any other state means that it has ended again. */
+  /**
+   * True if a service is active as soon as it is started. Any other state then means that the service has ended again.
+   */
   readonly startsAtOnce: boolean;
   textOf(name: string, service: WatchService): string;
   /** Returns the facts of a file that this program has made; `undefined` for any other text. */
   read(text: string): InstalledService | undefined;
-  /** Returns why no service can be started; `undefined` if one can. */
+  /** Returns the reason why no service can be started; `undefined` if services can be started. */
   lacking(): Promise<NoManager | undefined>;
   /** Starts the service of the written file, now and at each login. Throws `UNAVAILABLE` if that fails. */
   start(name: string): Promise<void>;
   /** Ends the service, and does not start it again. Throws `UNAVAILABLE` if that fails. */
   stop(name: string): Promise<void>;
-  /** Removes what `start` has made beside the service's file, for a manager that does not run. */
+  /** Removes the links that `start` has made to the service's file. Also works if the manager does not run. */
   dropLinks(name: string): void;
   /** Makes the manager read the files again, after one was removed. Does not throw. */
   reload(name: string): Promise<void>;
@@ -66,7 +68,7 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** The maximum time for which a program of a service manager may run, in milliseconds. */
+/** The maximum time, in milliseconds, for which a program of a service manager may run. */
 const MOST_MS = 90_000;
 
 /** Runs a program and keeps its output. Resolves to `undefined` if there is no such program. */
@@ -93,11 +95,11 @@ function lastLine({ stdout, stderr }: Ended): string {
 function failed(command: readonly string[], ended: Ended | undefined): ChronicleError {
   const why = ended === undefined ? "there is no such program" : `${lastLine(ended)} (exit code ${ended.code})`;
   return new ChronicleError("UNAVAILABLE", `\`${command.join(" ")}\` failed: ${why}`, {
-    hint: "correct what it names, and try again; until then: `chronicle watch` in a terminal of its own",
+    hint: "correct what this message names, and try again; until then: `chronicle watch` in a terminal of its own",
   });
 }
 
-/** Runs a command of several that belong together. Throws `UNAVAILABLE` if it fails. */
+/** Runs a command. Throws `UNAVAILABLE` if the command fails. */
 async function must(around: Surroundings, ...command: readonly [string, ...string[]]): Promise<void> {
   const [program, ...args] = command;
   const ended = await runTool(around, program, args);
@@ -105,7 +107,7 @@ async function must(around: Surroundings, ...command: readonly [string, ...strin
 }
 
 const BY_HAND =
-  "without one, start it yourself: `chronicle watch` in a terminal of its own, or `setsid chronicle -C FOLDER watch " +
+  "without a service manager, start the watch yourself: `chronicle watch` in a terminal of its own, or `setsid chronicle -C FOLDER watch " +
   "</dev/null >/dev/null 2>&1 &`; in a container, start it together with the container's program";
 
 /** The states in which a user manager can start services. */
@@ -181,8 +183,8 @@ class Systemd implements ServiceManager {
     const [, linger] = /^Linger=(yes|no)$/m.exec(ended?.stdout ?? "") ?? [];
     if (linger === "yes") return [];
     const turnOn = "`loginctl enable-linger` has it run from the start of the machine on, and after you log out";
-    if (linger === "no") return [`it runs while you are logged in; ${turnOn}`];
-    return [`whether it also runs while you are not logged in could not be determined (loginctl); ${turnOn}`];
+    if (linger === "no") return [`the watch runs while you are logged in; ${turnOn}`];
+    return [`whether the watch also runs while you are not logged in could not be determined (loginctl); ${turnOn}`];
   }
 }
 
@@ -219,7 +221,8 @@ class Launchd implements ServiceManager {
   }
 
   async start(name: string): Promise<void> {
-    // An agent that is loaded already must be unloaded first. It is an error if none is loaded.
+    // An agent that is loaded already must be unloaded first. The result is ignored, because `bootout` fails if no
+    // agent is loaded.
     await runTool(this.#around, "launchctl", ["bootout", `${this.#domain}/${name}`]);
     await must(this.#around, "launchctl", "bootstrap", this.#domain, join(this.folder, `${name}${this.ending}`));
   }
@@ -250,7 +253,7 @@ class Launchd implements ServiceManager {
   }
 
   notes(): Promise<string[]> {
-    return Promise.resolve(["it runs while you are logged in"]);
+    return Promise.resolve(["the watch runs while you are logged in"]);
   }
 }
 

@@ -4,8 +4,8 @@ import { factsOf, type InstalledService, readFacts, START_AGAIN, type WatchServi
 const FACTS = "Facts=";
 
 /**
- * Returns the text of a systemd user unit. It is started with the user manager, restarted after a failure, however
- * often, and ended by SIGTERM.
+ * Returns the text of a systemd user unit. systemd starts the unit with the user manager, restarts it after every
+ * failure, and ends it by SIGTERM.
  */
 export function systemdUnit(service: WatchService): string {
   const variables = Object.entries(service.env).map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}`);
@@ -38,8 +38,8 @@ export function readSystemdUnit(text: string): InstalledService | undefined {
 }
 
 /**
- * Returns the value of `ExecStart`. systemd replaces `$NAME` in all words but the path of the program, which is taken as
- * it is (systemd.service(5)).
+ * Returns the value of `ExecStart`. systemd replaces `$NAME` in all words except the path of the program
+ * (systemd.service(5)).
  */
 function commandLine([program = "", ...rest]: readonly string[]): string {
   return [quoted(program), ...rest.map((word) => quoted(word).replaceAll("$", "$$$$"))].join(" ");

@@ -4,7 +4,7 @@ import { basename } from "node:path";
 /** The exit code with which a watch asks to be started again, because the program was replaced (EX_TEMPFAIL). */
 export const START_AGAIN = 75;
 
-/** The variable that tells a watch that a service manager has started it, and starts it again. */
+/** The environment variable that tells a watch that a service manager has started it, and will also restart it. */
 export const SERVICE_VARIABLE = "CHRONICLE_WATCH_SERVICE";
 
 /** A service of the user's session that records one folder. */
@@ -15,7 +15,7 @@ export interface WatchService {
   readonly command: readonly string[];
   /** The variables that the command needs besides those of the service manager. */
   readonly env: Readonly<Record<string, string>>;
-  /** The folders that were made for the service's file. They are removed with the last file in them. */
+  /** The folders that were made for the service's file. Each folder is removed when its last file is removed. */
   readonly made: readonly string[];
 }
 
@@ -28,7 +28,7 @@ const MARK_DIGITS = 8;
 
 /**
  * Returns the name of a folder's service: the name of the folder, for people, and the beginning of the SHA-256 of its
- * whole path, so that folders of the same name differ.
+ * whole path, so that folders with the same name get different services.
  */
 export function serviceName(folder: string): string {
   const plain = basename(folder)
