@@ -79,7 +79,7 @@ describe("chronicle token", () => {
     [["create", "--role", "king"], 2, "no role king"],
     [["create", "--role", "reader", "--workspace", "../x"], 2, "no workspace"],
     [["create", "--role", "reader", "--expires", "soon"], 2, "no time"],
-    [["create", "--role", "reader", "--expires", "2001-01-01"], 2, "over already"],
+    [["create", "--role", "reader", "--expires", "2001-01-01"], 2, "in the past"],
     [["create", "--role", "reader", "--name", "a\nb"], 2, "printable"],
     [["list", "x"], 2, "takes no"],
     [["revoke"], 2, "needs the id"],

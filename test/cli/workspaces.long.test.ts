@@ -98,7 +98,7 @@ it("-w chooses the workspace of every command, in any current folder, and paths 
 
 it.each([
   [["workspaces", "burn"], "does not know 'burn'"],
-  [["workspaces", "list", "x"], "takes nothing"],
+  [["workspaces", "list", "x"], "takes no argument"],
   [["workspaces", "create", "a", "b"], "too many arguments"],
   [["workspaces", "archive"], "takes a workspace"],
   [["workspaces", "archive", "x", "--from", "y"], "--from goes with create"],

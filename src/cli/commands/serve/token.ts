@@ -27,7 +27,7 @@ export async function token(context: CommandContext): Promise<number> {
   const { input } = context;
   const [what = "list", id] = input.args;
   if (id !== undefined && what !== "revoke")
-    throw usageError(`token ${printable(what)} takes no argument`, "chronicle token -h");
+    throw usageError(`token ${printable(what)} takes no argument: ${printable(id)}`, "chronicle token -h");
   if (what === "list") return list(context);
   await context.refuseAgent(`token ${printable(what)}`);
   if (what === "create") return create(context);
