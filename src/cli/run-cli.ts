@@ -78,9 +78,9 @@ function refuseServed({ served, env }: Io, input: Input, command: string | undef
 }
 
 /**
- * Returns true if the output of the command goes to a pager if it does not fit on the screen. An agent and a job (`CI`)
- * get no pager even on a terminal, because nobody is there to end the pager. For the same reason, there is no pager if
- * stdin is no terminal.
+ * Returns true if output that does not fit on the screen goes to a pager. An agent and a job (`CI`) get no pager even
+ * on a terminal, because nobody is there to end the pager. For the same reason, there is no pager if stdin is no
+ * terminal.
  */
 function isPaged({ env, out, stdinIsTerminal }: Io, input: Input, spec: CommandSpec | undefined): boolean {
   const { paged = false } = spec ?? LIST;

@@ -190,8 +190,8 @@ export class ArchiveIntake {
   }
 
   /**
-   * Signs the staged history with the key of this machine from now on. A machine without a key gets a new one when the
-   * history is signed.
+   * Makes the staged history be signed with the key of this machine from now on. A machine without a key gets a new one
+   * when the history is signed.
    */
   useKeyOfThisMachine(): void {
     this.#heads = this.#keeper(this.#parts.heads.keyFile);

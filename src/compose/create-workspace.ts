@@ -19,8 +19,8 @@ interface NewWorkspace extends Pick<CreateOptions, "name"> {
 }
 
 /**
- * Throws `USAGE` for a text that cannot be a name. `otherwise`: the beginning of the hint if the user has not typed the
- * name. It says how to give another name.
+ * Throws `USAGE` for a text that cannot be a name. `otherwise`: how to give another name, if the user has not typed
+ * this name. The hint begins with this text.
  */
 export function checkName(name: string, otherwise?: string): void {
   if (isWorkspaceName(name)) return;

@@ -257,8 +257,8 @@ async function folderChecks(parts: StoreParts): Promise<DoctorCheck[]> {
 }
 
 /**
- * Reports each folder with several workspaces, because commands in the folder use only the first of them. Two processes
- * that began to record a folder at the same time each made a workspace, before `withBeginning` kept them from it.
+ * Reports each folder with several workspaces, because commands in the folder use only the first of them. Before
+ * `withBeginning` existed, two processes that began to record a folder at the same time each made a workspace.
  */
 async function twiceBegunChecks({ roots }: StoreParts): Promise<DoctorCheck[]> {
   const used = (await roots.list()).filter(({ folders, archived }) => folders.length > 0 && archived !== true);
@@ -275,8 +275,8 @@ async function twiceBegunChecks({ roots }: StoreParts): Promise<DoctorCheck[]> {
 }
 
 /**
- * Returns nothing for a workspace that cannot be opened, because `historyFaults` reports it (except a locked one). Also
- * returns nothing if the traits cannot be read. No check reports unreadable traits.
+ * Returns no check for a workspace that cannot be opened, because `historyFaults` reports it, unless it is locked. Also
+ * returns no check if the traits cannot be read. No check reports unreadable traits.
  */
 async function folderChecksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
   try {
@@ -309,7 +309,7 @@ async function folderChecksOf(parts: StoreParts, id: string): Promise<DoctorChec
 const MOST_NAMED = 3;
 
 /**
- * Reports recorded files that the rules leave out by now and whose contents could be erased. Returns one check for each
+ * Reports recorded files that the rules now leave out, and whose contents could be erased. Returns one check for each
  * workspace with such files.
  */
 async function leftOutChecks(parts: StoreParts): Promise<DoctorCheck[]> {
@@ -319,8 +319,8 @@ async function leftOutChecks(parts: StoreParts): Promise<DoctorCheck[]> {
 }
 
 /**
- * Returns nothing for a workspace that cannot be opened, because `historyFaults` reports it (except a locked one). Also
- * returns nothing if the folder cannot be read. No check reports an unreadable folder.
+ * Returns no check for a workspace that cannot be opened, because `historyFaults` reports it, unless it is locked. Also
+ * returns no check if the folder cannot be read. No check reports an unreadable folder.
  */
 async function leftOutChecksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
   try {
@@ -385,7 +385,7 @@ async function faultOf(parts: StoreParts, id: string): Promise<HistoryFault | un
   } catch (error) {
     const known = codedError(error);
     if (!(known instanceof ChronicleError)) throw error;
-    // `LOCKED` means that another process holds the lock. It says nothing about the history.
+    // `LOCKED` means that another process holds the lock. This error says nothing about the history.
     if (known.code === "LOCKED") return undefined;
     return (await isUnbegun(parts, { id, known }))
       ? { check: unbegunCheck(id), reason: null }

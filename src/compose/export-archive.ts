@@ -31,9 +31,9 @@ import { storeTasks } from "./store-tasks.ts";
 /**
  * Writes the whole history of a workspace into one file (docs/archive.md). The history ends at the head that is signed
  * for the archive. The bytes depend only on that history, the private contents that are still kept, the key and the
- * options. Throws `REFUSED` if the file exists, or if the history is not signed, `UNSAFE` if the file would lie in a
- * folder of the workspace, and `BLOB_MISSING` if a content that the history needs is missing. If the export fails, no
- * file is left.
+ * options. Throws `REFUSED` if the file exists, or if the history is not signed. Throws `UNSAFE` if the file would lie
+ * in a folder of the workspace. Throws `BLOB_MISSING` if a content that the history needs is missing. If the export
+ * fails, no file is left.
  */
 export async function exportArchive(parts: StoreParts, id: string, options: ExportOptions): Promise<ExportShape> {
   const { disk } = parts.backends;
@@ -56,7 +56,7 @@ interface Part {
   readonly pieces: () => AsyncIterable<Uint8Array>;
 }
 
-/** The contents to export with their sizes, in the order of the archive, and those to leave out. */
+/** The contents to export with their sizes, in the order of the archive, and the contents to leave out. */
 interface Choice {
   readonly sizes: ReadonlyMap<Hash, number>;
   readonly withheld: readonly Hash[];

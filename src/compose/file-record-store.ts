@@ -32,7 +32,10 @@ class FolderRecordStore extends RecordStore implements StandaloneRecordStoreApi 
 
 export type RecordBackends = Pick<Backends, "disk" | "openLog" | "openLock" | "hasLog" | "now" | "newId">;
 
-/** Opens a record store. Makes a missing store and its folder or, with `readOnly`, throws `NOT_FOUND`. */
+/**
+ * Opens a record store. If there is no store, makes the store and its folder. With `readOnly`, throws `NOT_FOUND`
+ * instead.
+ */
 export function openFileRecordStore(
   options: RecordStoreOptions,
   backends: RecordBackends,

@@ -27,7 +27,7 @@ const LOSSES: readonly Sentence[] = [
   },
 ];
 
-/** The sentences about changes that an undo can invert, because a content is kept aside. */
+/** The sentences about changes that an undo can invert, because the content that the undo needs is kept aside. */
 const KEPT: readonly Sentence[] = [
   {
     isMeant: ({ kept, ambiguous, change_type }) => kept && ambiguous !== true && change_type === "deleted",

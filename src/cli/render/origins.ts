@@ -14,7 +14,7 @@ const NOT_RECORDED: Readonly<Record<Exclude<BlameKind, "recorded">, (origin: Bla
   between: ({ iteration, first_iteration: first }) => `one of @${first} to @${iteration}`,
 };
 
-/** The texts for a narrow terminal that are shorter than those of `NOT_RECORDED`. */
+/** The shorter texts that replace those of `NOT_RECORDED` on a narrow terminal. */
 const SHORT_NOT_RECORDED: Partial<typeof NOT_RECORDED> = {
   nobody: () => "nobody recorded",
   unrecorded: () => "not recorded",

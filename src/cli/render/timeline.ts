@@ -12,8 +12,8 @@ import { ago, counted, shortAgo, withoutRepeats } from "./words.ts";
 const WIDE = 120;
 
 /**
- * The maximum width of the column `what` if the output is no terminal. Only long commands reach it. Paths are not
- * shortened there.
+ * The maximum width of the column `what` if the output is no terminal. Only long commands reach this width. Paths are
+ * not shortened in such output.
  */
 const LONGEST_SUMMARY = 200;
 

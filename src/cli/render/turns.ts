@@ -27,7 +27,7 @@ export function numbersOf(turns: readonly TurnShape[]): ReadonlyMap<TurnShape, n
   return new Map(turns.filter(isCounted).map((turn, at) => [turn, at + 1]));
 }
 
-/** Returns words for the paths of a turn: `src/a.ts and 2 more`. */
+/** Returns a text that names the paths of a turn, such as `src/a.ts and 2 more`. */
 export function pathsOfTurn(
   { paths, changed }: Pick<TurnShape, "paths" | "changed">,
   shown: (path: string) => string,

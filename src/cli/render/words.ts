@@ -30,8 +30,8 @@ export function withoutRepeats(summary: string): string {
 }
 
 /**
- * Returns the minute of an ISO-8601 time in UTC. The zone `Z` is added, because a time without a zone would be read as
- * the user's local time.
+ * Returns an ISO-8601 time in UTC without its seconds, such as `2026-01-31T09:30Z`. The zone `Z` is added, because a
+ * time without a zone would be read as the user's local time.
  */
 export function minuteOf(iso: string): string {
   return `${iso.slice(0, "2026-01-31T09:30".length)}Z`;

@@ -34,8 +34,8 @@ export async function main(start: () => Promise<void>): Promise<void> {
   };
   const words = ownWords(process.argv.slice(2));
   const home = isForProcess(words, process.env) ? homeOf(words) : undefined;
-  // `inheritance.ts` notes the inherited descriptors when it is loaded. This module must therefore be loaded before a
-  // file or socket is opened.
+  // `inheritance.ts` notes the inherited descriptors when it is loaded. `inheritance.ts` must therefore be loaded
+  // before a file or socket is opened.
   if (words.includes("run")) await import("../../process/inheritance.ts");
   if (home === undefined) return direct();
   const call = callOf();

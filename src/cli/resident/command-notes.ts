@@ -23,7 +23,7 @@ export async function withNotes<T>(work: (tellTo: (tell: Tell | undefined) => vo
   }
 }
 
-/** Passes a note to the command that is being carried out. Returns false if nobody receives it. */
+/** Passes a note to the command that is being carried out. Returns false if no command receives the note. */
 export function tellCommand(note: string): boolean {
   const tell = commands.getStore()?.tell;
   tell?.(note);

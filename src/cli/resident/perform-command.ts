@@ -25,7 +25,7 @@ export interface CommandHost {
   readonly store: StoreApi;
   readonly workspaces: OpenWorkspaces;
   readonly runs: ClientRuns;
-  /** The progress of the commands under way, by the ids of their requests. */
+  /** Maps the id of a request to the progress of its command, for the commands under way. */
   readonly progress: Map<string, string>;
   readonly configFolder: string;
   readonly userHome: string | undefined;

@@ -68,7 +68,7 @@ function isLeaving({ status }: ServerAnswer, passedMs: number): boolean {
 
 /**
  * Throws `UNAVAILABLE` if this process may be in a sandbox. The store's process would have the rights of the sandbox,
- * but commands from outside of the sandbox would ask this process, too.
+ * but commands from outside of the sandbox would ask the store's process, too.
  */
 function refuseSandbox(disk: Disk): void {
   if (!mayBeSandboxed(disk)) return;

@@ -46,8 +46,8 @@ export function tellListening(context: CommandContext, listening: Listening): vo
 }
 
 /**
- * Returns the page's address; `null` if there is no page. The address has no code, because programs that read it may
- * keep it.
+ * Returns the page's address; `null` if there is no page. The address has no code, because programs that read the
+ * address may keep it.
  */
 function pageOf(context: CommandContext, { urls: [url], ports }: Listening): string | null {
   if (url === undefined || !context.input.flag("ui")) return null;

@@ -4,8 +4,8 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { CommandContext } from "./context.ts";
 
 /**
- * The environment variable that makes each command that changes files ask first, as with `--ask`, if the variable is
- * not empty.
+ * The environment variable that has the effect of `--ask`, if it is not empty: each command that changes files asks
+ * first.
  */
 const ASK_VARIABLE = "CHRONICLE_ASK";
 /** The maximum number of paths that a change may have without the confirmation of a person. */
@@ -20,7 +20,7 @@ const FEW_REMOVALS = 10;
  * Calls `preview`. `needsQuestion`: true if a person must confirm the change. Most changes can be inverted afterwards
  * by `undo` or `redo`, so only these changes are confirmed:
  *
- * - any change, if the person asks for it (`--ask`, `CHRONICLE_ASK`)
+ * - any change, if the person wants to confirm all changes (`--ask`, `CHRONICLE_ASK`)
  * - a change of omitted paths, or a change with a note: the history may lack something, or the person may have meant
  *   another moment
  * - a change that finishes an interrupted operation

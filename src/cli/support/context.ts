@@ -39,7 +39,7 @@ const REOPENING: ReadonlySet<string> = new Set([...LONG_RUNNING, "replicate", "s
 interface Asked {
   readonly command?: string | undefined;
   readonly remote?: RemoteAddress | undefined;
-  /** True if the output goes to the user's pager if it does not fit on the screen. */
+  /** True if output that does not fit on the screen goes to the user's pager. */
   readonly paged?: boolean;
 }
 
@@ -200,8 +200,9 @@ export class CommandContext {
   }
 
   /**
-   * Returns the workspace in the role in which the caller may see what people have asked agents: an agent sees no
-   * prompts. Checks the ancestors of this process for every command. Throws `NeedsClient` in the store's process.
+   * Returns a view of the workspace that shows prompts only to persons. If an agent runs the command, the view has the
+   * role of an agent. Checks the ancestors of this process for every command. Throws `NeedsClient` in the store's
+   * process.
    */
   async forPrompts(workspace: WorkspaceApi): Promise<WorkspaceApi> {
     return (await this.#isAgentAnyhow()) ? workspace.as({ role: "agent" }) : workspace;

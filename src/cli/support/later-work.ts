@@ -18,7 +18,7 @@ const NO_WORK: ReadonlySet<RecentItem["kind"]> = new Set(["baseline", "snapshot"
 /**
  * Returns a warning if `moment` is `latest` and work was recorded after the last snapshot, because a user may take
  * `latest` for the last recorded state. Returns `undefined` in all other cases, for several paths, and with `--json`.
- * `paths`: the path on which the work must have been; empty for any path.
+ * `paths`: the path that the work must have changed; empty for any path.
  */
 export async function laterWork(
   context: CommandContext,

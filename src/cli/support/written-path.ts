@@ -13,8 +13,8 @@ interface Given {
 /**
  * Returns the absolute path of a file or folder that a command will write. Throws the errors of `typedPath`, and
  * `UNSAFE` for a path in the store or the configuration folder, because commands must not write their output there.
- * `what` names the option or argument. `cwd` is the folder to which relative paths are relative. It must be given if
- * the current folder may have been removed since the command was started.
+ * `what` names the option or argument. `cwd` is the folder from which relative paths start. It must be given if the
+ * current folder may have been removed since the command was started.
  */
 export function writtenPath(
   given: Given,

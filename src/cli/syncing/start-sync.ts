@@ -210,8 +210,9 @@ interface Followed {
 }
 
 /**
- * The reasons for a halt that a person can end while this process runs. The person decides in another process, or puts
- * the folder back. Every other reason is a refusal by the origin, or a folder that cannot follow the origin.
+ * The reasons for which a sync stays halted until a person decides. The person can do so in another process, or put the
+ * folder back, while this process runs. Every other reason is a refusal by the origin, or a folder that cannot follow
+ * the origin.
  */
 const UNDECIDED: ReadonlySet<string> = new Set([
   "root-vanished",
@@ -222,7 +223,7 @@ const UNDECIDED: ReadonlySet<string> = new Set([
   "diverged",
 ]);
 
-/** True if the sync is halted for a reason that no person can end while this process runs, such as a refused token. */
+/** True if the sync is halted for a reason that is not in `UNDECIDED`, such as a refused token. */
 export function isRefused({ halted }: Pick<SyncShape, "halted">): boolean {
   return halted !== undefined && !UNDECIDED.has(halted);
 }
@@ -299,8 +300,8 @@ function modeOf(text: string): SyncMode {
 }
 
 /**
- * Returns the token for an origin. A Unix socket needs none. Throws `USAGE` if the origin is at a port and no token is
- * given.
+ * Returns the token for an origin. A Unix socket needs no token. Throws `USAGE` if the origin is at a port and no token
+ * is given.
  */
 function upstreamToken(context: CommandContext, url: string): { readonly token?: string } {
   if (url.startsWith("unix:")) return {};

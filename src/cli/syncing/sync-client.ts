@@ -166,7 +166,7 @@ export async function onSync<T>(
   }
 }
 
-/** Returns the sync with the nearest folder at or around `place`; `undefined` if there is none. */
+/** Returns the sync whose folder is `place` or the nearest folder around it; `undefined` if there is no such sync. */
 function syncAround(all: readonly SyncShape[], place: string): SyncShape | undefined {
   const at = realFolder(place);
   const around = all.filter(({ folder }) => at === folder || at.startsWith(`${folder}/`));
@@ -181,7 +181,7 @@ function matching(all: readonly SyncShape[], named: string, cwd: string): readon
 
 /**
  * Returns the only sync. Throws `NOT_FOUND` with the message `none` if there is no sync, and `AMBIGUOUS` if there are
- * several. `how`: the beginning of the hint about how to name one.
+ * several. `how`: the beginning of the hint, which says how to name a sync.
  */
 function onlyOf(found: readonly SyncShape[], none: string, how = "name one by"): SyncShape {
   const [only, second] = found;
@@ -199,7 +199,7 @@ function onlyOf(found: readonly SyncShape[], none: string, how = "name one by"):
   });
 }
 
-/** Returns the path without links; if there is no such folder, the given path. */
+/** Returns the path with all links resolved. If there is no such folder, returns the given path. */
 function realFolder(path: string): string {
   try {
     return new NodeDisk().realpath(path);

@@ -2,8 +2,8 @@
 // all generated from that table.
 
 /**
- * The kind of word at a position of the command line. An array of words means that no other word is allowed. Shell
- * completion offers words of this kind. A `moment` that is a time without a zone is read in the user's zone.
+ * The kind of word at a position of the command line. Shell completion offers words of this kind. If the kind is an
+ * array of words, no other word is allowed. A `moment` that is a time without a zone is read in the user's zone.
  */
 export type Completes =
   | "path"
@@ -79,7 +79,7 @@ export interface CommandSpec {
   /** True if every word after the first argument is an argument, even if it looks like an option. Default: false. */
   readonly passThrough?: boolean;
   /**
-   * True if the output goes to the user's pager if it does not fit on the terminal. Such a command asks no question and
+   * True if output that does not fit on the terminal goes to the user's pager. Such a command asks no question and
    * prints no bytes of files. Default: false.
    */
   readonly paged?: true;

@@ -61,8 +61,8 @@ interface Starting {
 
 /**
  * Writes the file of a service, starts the service, and waits until it records. If the service cannot be started,
- * removes everything that was made, and throws `UNAVAILABLE`. If the file existed before, its earlier text is restored
- * instead. A service that already runs from the same file is left as it is.
+ * removes everything that was made, and throws `UNAVAILABLE`. A file that existed before is not removed. It gets its
+ * earlier text back. A service that already runs from the same file is left as it is.
  */
 export async function startWatch(plan: WatchPlan, { manager, workspace, now }: Starting): Promise<StartedWatch> {
   const { name, file, text, before } = plan;

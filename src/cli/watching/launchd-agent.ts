@@ -39,7 +39,10 @@ ${env.join("")}  </dict>
 `;
 }
 
-/** Returns the facts of a property list that this program has made; `undefined` for any other text. */
+/**
+ * Returns the facts about the service that the property list contains; `undefined` if this program has not made the
+ * text.
+ */
 export function readLaunchdAgent(text: string): InstalledService | undefined {
   const [, facts] = FACTS.exec(text) ?? [];
   return readFacts(facts === undefined ? undefined : fromXml(facts));

@@ -34,8 +34,8 @@ export async function recordingHere(
 }
 
 /**
- * The version of the client that the server is told. A server ends itself if a client is newer, and a look at the
- * recorders must not end the server.
+ * The client version that this process sends to the server. A server ends itself if a client is newer, and a look at
+ * the recorders must not end the server.
  */
 const NO_VERSION = "0";
 

@@ -26,24 +26,24 @@ export interface ServiceManager {
   readonly kind: "systemd" | "launchd";
   /** The folder with the files of the services. */
   readonly folder: string;
-  /** The extension of these files, with its dot. */
+  /** The extension of the services' files, with its dot. */
   readonly ending: string;
   /**
    * True if a service is active as soon as it is started. Any other state then means that the service has ended again.
    */
   readonly startsAtOnce: boolean;
   textOf(name: string, service: WatchService): string;
-  /** Returns the facts of a file that this program has made; `undefined` for any other text. */
+  /** Returns the facts about the service that a file contains; `undefined` if this program has not made the text. */
   read(text: string): InstalledService | undefined;
   /** Returns the reason why no service can be started; `undefined` if services can be started. */
   lacking(): Promise<NoManager | undefined>;
   /** Starts the service of the written file, now and at each login. Throws `UNAVAILABLE` if that fails. */
   start(name: string): Promise<void>;
-  /** Ends the service, and does not start it again. Throws `UNAVAILABLE` if that fails. */
+  /** Ends the service, and keeps it from being started again. Throws `UNAVAILABLE` if that fails. */
   stop(name: string): Promise<void>;
   /** Removes the links that `start` has made to the service's file. Also works if the manager does not run. */
   dropLinks(name: string): void;
-  /** Makes the manager read the files again, after one was removed. Does not throw. */
+  /** Makes the manager read the services' files again, after a file was removed. Does not throw. */
   reload(name: string): Promise<void>;
   /** Returns the state in one word, such as `active` or `failed`. */
   stateOf(name: string): Promise<string>;

@@ -31,7 +31,7 @@ ${FACTS}${factsOf(service)}
 `;
 }
 
-/** Returns the facts of a unit that this program has made; `undefined` for any other text. */
+/** Returns the facts about the service that the unit contains; `undefined` if this program has not made the text. */
 export function readSystemdUnit(text: string): InstalledService | undefined {
   const line = text.split("\n").find((one) => one.startsWith(FACTS));
   return readFacts(line?.slice(FACTS.length));

@@ -13,13 +13,13 @@ export interface WatchService {
   readonly folder: string;
   /** The absolute path of the program, and its arguments. */
   readonly command: readonly string[];
-  /** The variables that the command needs besides those of the service manager. */
+  /** The environment variables that the command needs in addition to those of the service manager. */
   readonly env: Readonly<Record<string, string>>;
   /** The folders that were made for the service's file. Each folder is removed when its last file is removed. */
   readonly made: readonly string[];
 }
 
-/** The facts of an installed service that its file contains. */
+/** The facts about an installed service that the service's file contains. */
 export type InstalledService = Pick<WatchService, "folder" | "made">;
 
 const PREFIX = "chronicle-watch-";
@@ -27,8 +27,8 @@ const MOST_NAME = 40;
 const MARK_DIGITS = 8;
 
 /**
- * Returns the name of a folder's service: the name of the folder, for people, and the beginning of the SHA-256 of its
- * whole path, so that folders with the same name get different services.
+ * Returns the name of a folder's service. The name contains the folder's name, for people. It also contains the
+ * beginning of the SHA-256 of the whole path, so that folders with the same name get different services.
  */
 export function serviceName(folder: string): string {
   const plain = basename(folder)

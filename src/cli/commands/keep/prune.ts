@@ -78,7 +78,8 @@ function afterwards(context: CommandContext, workspace: WorkspaceApi, result: Pr
  * With `--now`, the pruned states cannot be brought back at all. Only a person at a terminal can then agree, and
  * `--yes` has no effect.
  *
- * Throws `REFUSED` if nobody can be asked and `--yes` has no effect or is not given, even if nothing would be pruned.
+ * Throws `REFUSED` if nobody can be asked, unless `--yes` is given and has an effect. This also holds if nothing would
+ * be pruned.
  */
 async function agreed(context: CommandContext, workspace: WorkspaceApi, options: PruneOptions): Promise<boolean> {
   const now = context.input.flag("now");

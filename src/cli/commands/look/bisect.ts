@@ -256,7 +256,8 @@ async function report(context: CommandContext, workspace: WorkspaceApi, result: 
 
 interface Culprit {
   /**
-   * The seq of the event after which the test fails. `before` is the last event before the commit that ends with `seq`.
+   * The seq of the event after which the test fails. `before` is the last event of the previous commit that changed
+   * files, or the start of the range.
    */
   readonly seq: number;
   readonly before: number;
@@ -330,7 +331,8 @@ function printJson(
     commits: points.length,
     found:
       culprit === undefined ? null : { ...culprit, action: culprit.action ?? null, session: culprit.session ?? null },
-    // If states before `found` could not be tested, the first bad change may be any change from this seq on.
+    // If states before the found change could not be tested, the first bad change is between this seq and the found
+    // change.
     first_candidate: first ?? null,
     why: why ?? null,
     tested: tested.map(({ seq, verdict, codes }) => ({ seq, verdict, exit_codes: codes })),

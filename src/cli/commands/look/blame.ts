@@ -34,8 +34,8 @@ function linesIn(range: string | undefined): Pick<BlameOptions, "fromLine" | "to
 type BlameContext = Pick<CommandContext, "paint"> & { readonly io: TimelineContext["io"] };
 
 /**
- * Returns one line for each line of the file. A column without an entry is left out. On a terminal, the lines fit its
- * width: long lines of the file are cut. Origins are shortened if they would take more than half of the width.
+ * Returns one line for each line of the file. A column that is empty in all lines is left out. On a terminal, the lines
+ * fit its width: long lines of the file are cut. Origins are shortened if they would take more than half of the width.
  */
 export function blameLines(context: BlameContext, found: BlameShape, shown: (path: string) => string): string[] {
   const { out } = context.io;

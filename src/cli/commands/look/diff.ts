@@ -18,8 +18,8 @@ import type { UserPaths } from "../../../process/user-path.ts";
 import { groupedDigits } from "../../../util/grouped-digits.ts";
 
 /**
- * Reads the arguments. The first two before `--` are the moments (default: `latest` and `now`). All others are paths,
- * as the user typed them.
+ * Reads the arguments. The first two before `--` are the moments (default: `latest` and `now`). All other arguments are
+ * paths, as the user typed them.
  */
 function readArguments(input: Input): { from: string; to: string; typed: readonly string[] } {
   const [from = "latest", to = "now", ...more] = input.before;

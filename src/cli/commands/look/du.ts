@@ -42,8 +42,8 @@ function keptText({ prompts, git, aside, unread = 0 }: KeptBesideShape): string 
 const MOST_BUDGETS = 5;
 
 /**
- * Returns a line for each of the first workspaces: the bytes that the workspace keeps beside its history, its budget
- * for them, and what was given up because the budget was exceeded.
+ * Returns a line for each workspace, up to `MOST_BUDGETS`: the bytes that the workspace keeps beside its history, the
+ * budget for these bytes, and what was given up because the budget was exceeded.
  */
 function budgetLines({ budgets }: KeptBesideShape): string[] {
   const rows = budgets

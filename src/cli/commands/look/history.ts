@@ -108,7 +108,7 @@ function by({
 /** The maximum length, in characters, of an earlier path that is shown on a terminal. */
 const LONGEST_PATH = 24;
 
-/** Shortens a path that is too long for its column to the end of the path. */
+/** Returns the path. If the path is too long for its column, returns only its end. */
 function endOf(path: string): string {
   return path.length <= LONGEST_PATH ? path : `…${path.slice(1 - LONGEST_PATH).toWellFormed()}`;
 }

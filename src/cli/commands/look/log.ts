@@ -21,9 +21,9 @@ function optionsOf(input: Input): LogOptions {
 }
 
 /**
- * Returns up to `limit` events (0: all) of the requested range, in the requested order. If the range has more events
- * than that, returns the newest events of the range. With `--from` and without `--reverse`, returns the first events of
- * the range instead, so that a program can read page by page.
+ * Returns up to `limit` events (0: all) of the requested range, in the requested order. If the range has more than
+ * `limit` events, returns the newest events of the range. With `--from` and without `--reverse`, returns the first
+ * events of the range instead, so that a program can read page by page.
  */
 async function events(workspace: WorkspaceApi, options: LogOptions, limit: number): Promise<LogEventShape[]> {
   if (limit === 0) return workspace.log(options);
@@ -83,7 +83,7 @@ function elsewhere(record: unknown): string {
   return "upstream" in record ? "  from the origin" : "  from a replica";
 }
 
-/** Prints the changes, newest first, after which a text occurs more or less often in a file than before. */
+/** Prints the changes that made a text occur more or less often in a file, newest first. */
 async function searched(context: CommandContext, workspace: WorkspaceApi, text: string): Promise<number> {
   const { input, paint, io } = context;
   const paths = context.paths(workspace);
@@ -142,8 +142,8 @@ export async function log(context: CommandContext): Promise<number> {
     context.printJson(await events(workspace, options, limit ?? 0));
     return EXIT.done;
   }
-  // Without `--limit`, one more event is read than is shown, to detect whether there are more events.
   if (limit === 0) return all(context, workspace, options);
+  // Without `--limit`, one more event is read than is shown, to detect whether there are more events.
   const found = await events(workspace, options, limit ?? SHOWN_TO_PEOPLE + 1);
   const shown = limit === undefined ? cut(found, options) : found;
   if (shown.length < found.length) {

@@ -183,7 +183,7 @@ function operatorOf({ io, input }: CommandContext, disk: NodeDisk, configFolder:
 /**
  * Hands the syncs over to another server, because this server has ended. If another server is already running, requests
  * its list of syncs. The request makes the other server look for syncs again, and continue those that no process runs.
- * If no server answers with status 200, starts one.
+ * If no server answers with status 200, starts a server.
  */
 async function handSyncsOver({ io, input }: CommandContext, disk: NodeDisk, run: RunFolder): Promise<void> {
   if (isOwnAddress(disk, run, ownUid())) {
