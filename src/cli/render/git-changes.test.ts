@@ -12,8 +12,8 @@ it("names the branch and commit of each repository, or why its state is not reco
       { path: "", not_recorded: "there are more than 100 within the folder" },
     ]),
   ).toEqual([
-    "main at 0123456; undo of a run or of an agent's command brings it back",
-    "in/ner: new at (no commit); undo of a run or of an agent's command brings it back",
+    "main at 0123456; an undo of a run or of an agent's command restores this state",
+    "in/ner: new at (no commit); an undo of a run or of an agent's command restores this state",
     "sub: detached HEAD at 0123456; its state is not recorded: keepAside is off",
     "others: their state is not recorded: there are more than 100 within the folder",
   ]);

@@ -26,7 +26,7 @@ export function gitPlaceLines(all: readonly GitRepositoryShape[] = []): string[]
     const parent = path.replace(/\/?\.git$/, "");
     const where = parent === "" ? "" : `${printable(parent)}: `;
     const at = head === undefined ? "" : `${branchText(head)} at ${commitText(head)}`;
-    if (reason === undefined) return `${where}${at}; undo of a run or of an agent's command brings it back`;
+    if (reason === undefined) return `${where}${at}; an undo of a run or of an agent's command restores this state`;
     return `${where}${at === "" ? "" : `${at}; `}its state is not recorded: ${printable(reason)}`;
   });
   const more = all.length - lines.length;

@@ -132,7 +132,7 @@ describe("the summary of a run", () => {
   it("names the paths that either of two simultaneous runs may have changed, instead of saying that nothing changed", () => {
     const result = runShape({ changes: [], undo_id: null, ambiguous: ["a", "b", "c", "d"] });
     expect(runSummary(result, brief)).toEqual([
-      "chronicle: nothing changed that is only this run's",
+      "chronicle: nothing changed that certainly belongs to this run",
       "chronicle: 4 paths changed while another run was going on in this folder too, and either run may have changed them: " +
         "a, b, c and 1 more. undo leaves them alone; chronicle restore seq:1 PATH restores a path",
     ]);

@@ -75,7 +75,7 @@ function countsOfRun({ changes, newly_recorded: newly = [] }: RunShape): string 
 }
 
 function nothingOf(result: RunShape): string {
-  if (result.ambiguous.length > 0) return "nothing changed that is only this run's";
+  if (result.ambiguous.length > 0) return "nothing changed that certainly belongs to this run";
   return unrecordedOf(result).length > 0 ? "nothing changed that could be recorded" : "nothing tracked changed";
 }
 

@@ -17,8 +17,8 @@ export async function selectionOf(context: CommandContext, workspace: WorkspaceA
     throw usageError(
       `${given.map((name) => `--${name}`).join(" and ")} cannot be given together`,
       "select the work in one way: `--action ID` is one action of a turn (`chronicle actions` lists them), and " +
-        "`--turn` can be given with `--session` or `--actor`; `--file PATH` alone is everybody's edits of a path, and " +
-        "with another option only that work on the path",
+        "`--turn` can be given with `--session` or `--actor`; `--file PATH` alone selects everybody's edits of a path, and " +
+        "with another option only that option's work on the path",
     );
   }
   const values = given.map(async (name) => {

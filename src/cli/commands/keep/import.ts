@@ -55,9 +55,7 @@ function show(
   const { checkpoint, tear } = unverified;
   if (checkpoint !== undefined) {
     const { records: taken, seq } = checkpoint;
-    context.say(
-      `not verified: ${counted(taken, "record")} of ${CHECKPOINT}, as of event ${seq}: nothing vouches for them`,
-    );
+    context.say(`not verified: ${counted(taken, "record")} of ${CHECKPOINT}, as of event ${seq}: no hash covers them`);
   }
   if (tear === undefined) return;
   const left = `${counted(tear.lines, "line")} (${counted(tear.bytes, "byte")}) from byte ${tear.byte} on`;

@@ -41,7 +41,7 @@ async function list(context: CommandContext): Promise<number> {
       context.say(
         context.paintErr(
           "dim",
-          context.worded(`chronicle versions --show ${short(id)} prints one, --restore brings it back`),
+          context.worded(`chronicle versions --show ${short(id)} prints this version, --restore restores it`),
         ),
       );
   }
