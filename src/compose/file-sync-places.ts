@@ -48,12 +48,18 @@ import { optional } from "../util/optional.ts";
 /** The origin in a replica's own record, and the token for this origin. */
 export interface KnownOrigin {
   readonly url: string;
-  /** The id of the origin's workspace. Until the origin has answered, this is the requested name, if there is one. */
+  /**
+   * The id of the origin's workspace. Until the origin has answered: the requested name, or `undefined` if none was
+   * requested.
+   */
   readonly workspace: string | undefined;
   readonly token: string | undefined;
 }
 
-/** The syncs of a store of this machine. Tokens are files (0600) in `sync-tokens/` of the configuration folder. */
+/**
+ * The syncs of a store on this machine. The token of each sync is a file (mode 0600) in `sync-tokens/` of the
+ * configuration folder.
+ */
 export class FileSyncPlaces implements SyncPlaces {
   readonly #store: StoreApi;
   readonly #parts: StoreParts;
@@ -78,7 +84,8 @@ export class FileSyncPlaces implements SyncPlaces {
     refuseProcessPath(this.#disk, folder);
     const { layout, configFolder } = this.#parts;
     refuseOwnFolders(this.#disk, folder, "a sync", [layout.home, configFolder]);
-    // Check the given path before anything is made. The target of its links can be checked only once the folder exists.
+    // Check the given path before any folder is made. If links are in the path, their target can be checked only once
+    // the folder exists.
     if (!force) refuseSystemFolder(folder);
     if (follows !== undefined) await this.#refuseWithin(folder, follows);
     makeWithFolders(this.#disk, folder);
@@ -98,7 +105,7 @@ export class FileSyncPlaces implements SyncPlaces {
   /**
    * Throws `UNSAFE` if the folder and the origin's folder are nested, or if the folder lies within another folder that
    * follows the same origin. The origin's folder is known only if the origin is a workspace of this store. Without this
-   * check, the session of such a sync would replicate files before it finds the nesting and halts.
+   * check, a sync of nested folders would replicate files before its session detects the nesting and stops.
    */
   async #refuseWithin(
     folder: string,
@@ -150,8 +157,9 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 
   /**
-   * Returns a function that checks that a folder is nested neither with its origin's folder nor with the folder of
-   * another replica of the origin. Once the check has passed, the function returns at once.
+   * Returns a function that checks how a folder lies to the folder of its origin and to the folders of the origin's
+   * other replicas. The function returns a halt (the reason why the sync must stop) if two of these folders are nested,
+   * and `undefined` otherwise. Once the folder has passed, later calls return `undefined` without a check.
    */
   #apart(id: string, folder: string): NonNullable<OpenSyncPlace["parts"]["apart"]> {
     let isApart = false;
@@ -198,7 +206,7 @@ export class FileSyncPlaces implements SyncPlaces {
 
   /**
    * Returns the sync of a workspace; `undefined` if the workspace is gone or cannot be read. `chronicle workspaces`
-   * reports the reason.
+   * reports why a workspace cannot be read.
    */
   async #look(id: string): Promise<SyncPlace | undefined> {
     try {
@@ -232,8 +240,8 @@ export class FileSyncPlaces implements SyncPlaces {
 }
 
 /**
- * True if no other replica of the same origin may be nested with this sync's folder. False for a stopped sync, and for
- * a sync that is halted as nested.
+ * True if the folder of no other replica of the same origin may be nested with this sync's folder. False for a sync
+ * that is stopped, or halted with the reason `nested`.
  */
 function isBarring({ stopped, halted }: ReplicaRecord): boolean {
   return stopped !== true && halted?.reason !== "nested";
@@ -273,7 +281,7 @@ function placeOf(disk: Disk, folder: string): string {
   return join(placeOf(disk, join(folder, "..")), basename(folder));
 }
 
-/** Makes a user's folder and the missing folders above it, with the usual mode for users' folders. */
+/** Makes a user's folder and the missing folders above it, with mode 0755. */
 function makeWithFolders(disk: Disk, folder: string): void {
   if (disk.lstat(folder) !== undefined) return;
   makeWithFolders(disk, join(folder, ".."));
@@ -337,7 +345,10 @@ function nested(folder: string, other: string, what: string): ReplicaHalt {
   return { reason: "nested", detail: `${folder} ${how} ${what} (${other}), and would hold itself without end` };
 }
 
-/** Returns the origin's folder; `undefined` if it may be on another machine, or is not the recorded folder any more. */
+/**
+ * Returns the origin's folder; `undefined` if the folder may be on another machine, or if its path does not lead to the
+ * recorded folder any more.
+ */
 async function originFolder(parts: StoreParts, { id, url }: Placed): Promise<string | undefined> {
   const { disk } = parts.backends;
   const { workspaceId, record } = await recordOfOrigin(parts, id);
@@ -359,8 +370,8 @@ async function recordOfOrigin(
 }
 
 /**
- * True if the address is a socket or a loopback address. The caller must still compare the folder with the recorded
- * one, because such an address can be the end of a tunnel to another machine.
+ * True if the address is a socket or a loopback address. The caller must still check that the folder is the recorded
+ * folder, because a tunnel can connect such an address to another machine.
  */
 function isHere(url: string): boolean {
   if (url.startsWith("unix:")) return true;
@@ -380,8 +391,8 @@ export interface ReplicaHold extends AsyncDisposable {
 }
 
 /**
- * Opens a workspace as a replica. Throws `NOT_FOUND` if there is no such workspace, `LOCKED` if another process follows
- * its origin, and `LOG_DAMAGED` if the mirror is damaged.
+ * Opens a workspace as a replica. Throws `NOT_FOUND` if there is no such workspace, `LOCKED` if another process already
+ * follows the origin for this workspace, and `LOG_DAMAGED` if the mirror is damaged.
  */
 export async function openReplica(parts: StoreParts, id: string): Promise<ReplicaHold> {
   const { backends, layout, blobs } = parts;
@@ -421,20 +432,20 @@ async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise
   }
 }
 
-/** The minimum amount of work for which starting threads is worthwhile. */
+/** The minimum number of files, and of bytes, for which starting threads is worthwhile. */
 const LEAST = { files: 1_500, bytes: 32 * 1024 * 1024 };
 
 /**
- * The minimum amount of work without worker threads, as in the simulation. Every file is then written early, so that
- * the simulation tests early writes.
+ * The minimum if there are no worker threads, as in the simulation. Every file is then written early (while the
+ * contents of the sync still arrive), so that the simulation tests early writes.
  */
 const ANY = { files: 1, bytes: 1 };
 
 /**
- * Returns the writer that stages a first sync's files while their contents arrive. Clears the stage of an earlier
- * process. Returns `undefined` in these cases:
+ * Returns the writer that stages a first sync's files while their contents arrive. First removes the files that an
+ * earlier process has staged. Returns `undefined` in these cases:
  * - The worktree has no stage.
- * - The disk folds names. Two names may then be one file.
+ * - The disk folds names (it ignores case, for example). Two names may then be one file.
  * - The disk cannot hold every kind of entry or every permission. When the sync applies the files later, it reports
  *   what the disk cannot hold.
  */

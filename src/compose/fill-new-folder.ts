@@ -8,13 +8,13 @@ import { restoreTo } from "../engine/undo/restore.ts";
 import type { ListedWorkspace } from "../store/roots-cache.ts";
 import type { HowToOpen, OpenedContext } from "./open-context.ts";
 
-/** Opens the workspace in another way for a while. */
+/** Opens the workspace anew as `how` says, and calls `work` with it. */
 type WithWorkspace = (how: HowToOpen, work: (opened: OpenedContext) => Promise<void>) => Promise<void>;
 
 /**
- * Prepares a folder to become that of a workspace that has none. An empty folder gets the files of the last recorded
- * state. In any other folder, the files must be those of that state. Throws `REFUSED` if they are not, or if the
- * workspace has several roots.
+ * Prepares a folder for a workspace that has no folder yet. Writes the files of the last recorded state into the folder
+ * if it is empty. Otherwise, the files in the folder must equal this state. Throws `REFUSED` if they differ, or if the
+ * workspace does not have exactly one root.
  */
 export async function fillNewFolder(context: Context, folder: string, again: WithWorkspace): Promise<void> {
   const { roots } = await workspaceRecord(context);
@@ -25,7 +25,8 @@ export async function fillNewFolder(context: Context, folder: string, again: Wit
     });
   }
   if (await isEmpty(context, folder)) {
-    // `force`: contents that the archive left out are missing on purpose, and must not keep all other files away.
+    // `force` writes the other files even though contents are missing. The archive has left these contents out on
+    // purpose.
     const { skipped } = await restoreTo(context, "now", { to: folder, force: true });
     if (skipped.length > 0) {
       const [one] = skipped;

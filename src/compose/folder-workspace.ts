@@ -8,10 +8,13 @@ import { isPresent } from "./workspace-shape.ts";
 
 // This module finds the workspace of a folder.
 
-/** A workspace found for a folder. `movedTo` is the present folder, if the workspace's log records another one. */
+/** A workspace found for a folder. `movedTo` is the present folder, if the workspace's log records another folder. */
 export type FoundWorkspace = ListedWorkspace & { readonly movedTo?: string };
 
-/** Returns the workspace whose folder was moved to this root. A single file must have kept its name. */
+/**
+ * Returns the workspace whose folder was moved to this root. If the root is a single file, the file must still have its
+ * old name.
+ */
 export function movedTo(
   parts: StoreParts,
   root: RootRecord,
@@ -24,7 +27,8 @@ export function movedTo(
 }
 
 /**
- * Returns the workspace whose folder is bind-mounted at this root. The recorded place of the workspace stays the same.
+ * Returns the workspace whose folder is bind-mounted at this root. The place that the workspace has recorded stays the
+ * same.
  */
 export function boundTo(
   { backends: { disk } }: StoreParts,
@@ -42,7 +46,7 @@ export function boundTo(
   return bound === undefined ? undefined : { ...bound, movedTo: folder };
 }
 
-/** Returns the oldest workspace that tracks this place as one of its roots after the first. */
+/** Returns the oldest workspace of which this place is a further root (not the first). */
 export function trackedFurther(place: string, all: readonly ListedWorkspace[]): ListedWorkspace | undefined {
   const tracking = all.filter(({ folders }) => folders.slice(1).includes(place));
   return tracking.sort((a, b) => (a.created < b.created ? -1 : 1))[0];

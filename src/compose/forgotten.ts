@@ -18,8 +18,8 @@ import { endedName, moveWorkspace, withNames } from "../store/workspace-file.ts"
 import { optional } from "../util/optional.ts";
 
 /**
- * Brings back a part of a history and removes its note. Withdrawing a pruning can withdraw other prunings with it. In
- * that case, also removes their notes. Returns the id of the workspace.
+ * Brings back a part of a history and removes its note. If this withdraws a pruning, other prunings may be withdrawn
+ * with it. Their notes are then removed as well. Returns the id of the workspace.
  */
 async function unforgetPart(
   parts: StoreParts,
@@ -116,8 +116,8 @@ export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<str
 }
 
 /**
- * Returns the folder and the name in a history's own record, because the history's note may be lost. Returns nothing if
- * the record cannot be read.
+ * Returns the folder and the name from the history's own workspace record, because the note about the forgotten history
+ * may be lost. Returns an empty object if the record cannot be read.
  */
 async function ownNames(
   { backends, layout }: StoreParts,

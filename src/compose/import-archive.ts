@@ -27,16 +27,18 @@ import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks } from "./store-tasks.ts";
 
 /**
- * Imports an archive that `exportArchive` has written. The history is first read into a store of its own within the
- * unfinished folder of the workspace, and verified there as a whole. Only then are its contents and its signed head put
- * into place, and its folder is renamed. So a crash leaves a whole workspace or none.
+ * Imports an archive that `exportArchive` has written. First reads the history into a temporary store and verifies the
+ * whole history there. The temporary store lies in the folder of the workspace, which has a provisional name until the
+ * import is done. Then puts the contents and the signed head into place, and renames the folder. So a crash leaves a
+ * whole workspace or none.
  *
  * The imported workspace has no folder on this machine. If this machine does not have the key that has signed the
- * history, the history goes on under the key of this machine, and an event says so. The key in an archive becomes that
- * of this machine only if `useKey` asks for it.
+ * history, the key of this machine signs the further events, and an event records this. The key in an archive becomes
+ * the key of this machine only if `useKey` is set.
  *
- * Throws `REFUSED` if the store has the workspace already or if `to` or `useKey` cannot be met, `INTEGRITY_VIOLATION`
- * if anything in the archive is not what an export writes, and `FORMAT_UNSUPPORTED` for an archive of another version.
+ * Throws `REFUSED` if the store has the workspace already or if `to` or `useKey` cannot be fulfilled,
+ * `INTEGRITY_VIOLATION` if anything in the archive is not what an export writes, and `FORMAT_UNSUPPORTED` for an
+ * archive of another version.
  */
 export async function importArchive(parts: StoreParts, options: ImportArchiveOptions): Promise<ImportArchiveShape> {
   const { disk } = parts.backends;
@@ -57,7 +59,7 @@ export async function importArchive(parts: StoreParts, options: ImportArchiveOpt
   });
 }
 
-/** Unpacks a compressed archive. Yields other bytes as they are. */
+/** Yields the unpacked bytes of an archive. An archive that is not compressed with zstd is yielded as it is. */
 async function* unpacked(pieces: Iterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
   const source = pieces[Symbol.iterator]();
   const first = source.next();
@@ -110,7 +112,7 @@ async function refusePresent({ backends: { disk }, layout, configFolder }: Store
   );
 }
 
-/** The contents that the history needs, and the verifier key of its signer in force. */
+/** The contents that the history needs, and the verifier key of the signer that is in force at its end. */
 interface Verified extends Pick<Examined, "needed"> {
   readonly key: string;
 }
@@ -170,7 +172,9 @@ class ImportStage {
     backends.disk.syncFolder(layout.workspaces);
   }
 
-  /** Returns the last workspace record. Throws `REFUSED` if its name is taken here. */
+  /**
+   * Returns the last workspace record of the history. Throws `REFUSED` if another workspace of this store has its name.
+   */
   async #record(intake: ArchiveIntake): Promise<{ readonly record: WorkspaceRecord; readonly seq: number }> {
     const { backends } = this.#parts;
     const { last, problem } = await lastWorkspaceRecord(backends, intake.files, this.#id);
@@ -184,7 +188,7 @@ class ImportStage {
     return last;
   }
 
-  /** Throws `REFUSED` if `useKey` is given, and the archive has no key or this machine has another one. */
+  /** Throws `REFUSED` if `useKey` is set, but the archive has no key or this machine has another key. */
   #refuseKey(intake: ArchiveIntake): void {
     if (this.#options.useKey !== true) return;
     const refuse = (message: string): never => {
@@ -197,7 +201,7 @@ class ImportStage {
     if (own !== undefined && own !== intake.heads.verifierKey()) refuse("this machine has another signing key already");
   }
 
-  /** Throws `REFUSED` if the workspace is to get one folder, but has several roots. */
+  /** Throws `REFUSED` if a folder is given for the files (`to`), but the workspace does not have exactly one root. */
   #refuseRoots({ roots }: WorkspaceRecord): void {
     if (this.#options.to === undefined || roots.length === 1) return;
     throw new ChronicleError("REFUSED", `the workspace in the archive has ${roots.length} roots, not one`, {
@@ -205,7 +209,7 @@ class ImportStage {
     });
   }
 
-  /** Verifies the staged history as a whole, against the head in the archive. Throws `INTEGRITY_VIOLATION`. */
+  /** Verifies the whole staged history against the head in the archive. Throws `INTEGRITY_VIOLATION` at any problem. */
   async #verified(intake: ArchiveIntake, record: WorkspaceRecord): Promise<Verified> {
     return this.#opened(intake, record, async (context) => {
       const { onProgress } = this.#options;
@@ -224,7 +228,7 @@ class ImportStage {
     });
   }
 
-  /** Copies the contents that the history needs, and that the store lacks, into the store. */
+  /** Copies into the store all contents that the history needs and that the store does not have. */
   async #moveContents(intake: ArchiveIntake, needed: Examined["needed"]): Promise<void> {
     const { blobs } = this.#parts;
     const hashes = [...(await intake.blobs.has([...needed.keys()]))];
@@ -245,8 +249,9 @@ class ImportStage {
   }
 
   /**
-   * Records in the staged history that it has no folder here, and under which key it goes on. A head that this machine
-   * has kept of the same history stays in force until the acceptance of what was imported names it.
+   * Records in the staged history that the workspace has no folder here, and which key signs from now on. If this
+   * machine has kept a head of the same history, that head stays in force until the event that accepts the imported
+   * history names it.
    */
   async #goOn(
     intake: ArchiveIntake,
@@ -276,7 +281,7 @@ class ImportStage {
 
   /**
    * Puts the key and the signed heads into place. Returns true if the key was put into place. Throws `REFUSED` if this
-   * machine has got another key meanwhile.
+   * machine got another key in the meantime.
    */
   #keepHead(intake: ArchiveIntake): boolean {
     const { backends, configFolder, layout } = this.#parts;
@@ -300,13 +305,13 @@ class ImportStage {
   }
 }
 
-/** How a user gives the workspace a name, if that of the archive cannot be used. */
+/** The hint for a user if the workspace cannot have its name in the archive. */
 const ANOTHER_NAME = "--as NAME gives it another name";
 
 /** The problems of a history whose key is not in the archive. */
 const OF_THE_KEY: ReadonlySet<string> = new Set(["key-missing", "key-other"]);
 
-/** Returns the roots of a history without the folders of the machine from which it comes. */
+/** Returns the roots of a history without their folders, because these are folders of another machine. */
 function hostedRoots({ roots }: Pick<WorkspaceRecord, "roots">): readonly RootRecord[] {
   return roots.map(({ only: _only, ...root }) => ({ ...root, folder: "" }));
 }

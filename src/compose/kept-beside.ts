@@ -11,7 +11,7 @@ import { historiesOf, type MarkedHistory } from "./open-mirror.ts";
 import { givenUpForGood, isThere, ofForgotten, workspaceIds } from "./store-tasks.ts";
 
 interface Found {
-  /** The contents that some history needs, also without what is kept beside it. */
+  /** The contents that any history itself needs. Private contents are kept beside a history and do not belong to it. */
   readonly needed: Set<Hash>;
   readonly kinds: Map<Hash, PrivateKind>;
 }
@@ -25,8 +25,9 @@ interface OwnFound {
 }
 
 /**
- * Returns the sizes of what is kept beside the histories of a store, forgotten ones included. A content counts once, and
- * not if a history needs it anyway. Reads all logs. A history that cannot be read is only counted (`unread`).
+ * Returns the sizes of the private contents that are kept beside the histories of a store: prompts, states of git, and
+ * files kept aside. Forgotten histories are included. Counts each content once, and does not count a content that a
+ * history itself needs. Reads all logs. A history that cannot be read is only counted (`unread`).
  */
 export async function keptBeside(parts: StoreParts): Promise<KeptBesideShape> {
   const found: Found = { needed: new Set(), kinds: new Map() };
@@ -48,7 +49,8 @@ export async function keptBeside(parts: StoreParts): Promise<KeptBesideShape> {
 }
 
 /**
- * Returns the budgets of which at least this share is used. Reads the logs only if the store is large enough for that.
+ * Returns the budgets for private contents of which at least `share` (a fraction, such as 0.8) is used. Reads the logs
+ * only if the whole store is large enough to use that share of a budget.
  */
 export async function fullBudgets(parts: StoreParts, share: number): Promise<Pick<KeptBesideShape, "budgets">> {
   const isLarge = (budget: number): boolean => budget > 0 && parts.gauge.takes() >= share * budget;
@@ -78,7 +80,7 @@ async function readHistory(
       own.contents.add(hash);
       if (!kinds.has(hash)) kinds.set(hash, kind);
     };
-    // The copy of an origin's history names what the origin has given up.
+    // Ignore the mirror of an origin: its record names what the origin has given up, not this workspace.
     const onGivenUp = (privates: GivenUpPrivates): void => {
       if (history.key === own.id) own.givenUp = privates;
     };

@@ -16,8 +16,8 @@ export class FileMirrorPlaces implements MirrorPlaces {
   readonly #layout: UpstreamLayout;
 
   /**
-   * Makes the folder if it is missing. Removes parts without an anchor, because a crash has interrupted the `begin` of
-   * such a part.
+   * Makes the folder if it is missing. Removes each part that has no anchor, because a crash has interrupted the
+   * `begin` of that part.
    */
   constructor(parts: StoreParts, layout: UpstreamLayout) {
     this.#parts = parts;
@@ -50,8 +50,8 @@ export class FileMirrorPlaces implements MirrorPlaces {
     const { disk } = backends;
     const start = anchor?.seq ?? 0;
     const { folder, log, index } = this.#layout.mirror(start);
-    // Discard the index before the lines. An index with more lines than the log would look like proof that the mirror
-    // was truncated.
+    // Discard the index before the log is moved away. An index with more lines than its log would look like proof that
+    // the mirror was truncated.
     backends.discardIndex(index);
     disk.syncFolder(folder);
     if (backends.hasLog(log)) {
@@ -70,8 +70,8 @@ export class FileMirrorPlaces implements MirrorPlaces {
 }
 
 /**
- * Returns a free path for a given-up part. The usual path may be taken, because an origin that was restored to an older
- * state records other events with the same numbers.
+ * Returns a free path for the log of a part that the mirror gives up. The usual path may be taken, because an origin
+ * that was restored to an older state records other events with the same numbers.
  */
 function freeName({ hasLog }: Pick<Backends, "hasLog">, stem: string): string {
   for (let count = 1; ; count += 1) {
@@ -103,7 +103,10 @@ function startsIn(disk: Disk, layout: UpstreamLayout): number[] {
   return starts.toSorted((a, b) => a - b);
 }
 
-/** Returns `undefined` if the anchor was not written. Throws `LOG_DAMAGED` if the anchor is damaged. */
+/**
+ * Returns the anchor of the part that starts after the event `start`; `undefined` if the anchor was not written. Throws
+ * `LOG_DAMAGED` if the anchor is damaged.
+ */
 function readAnchor(disk: Disk, layout: UpstreamLayout, start: number): HistoryAnchor | undefined {
   const path = layout.mirror(start).anchor;
   const text = readText(disk, path);

@@ -34,7 +34,10 @@ export async function tombstoneOf(
   };
 }
 
-/** Writes a note about a given-up part beside the key. The part can be brought back during the grace period. */
+/**
+ * Writes a note about a given-up part of a history. The note lies beside the signing key. The part can be brought back
+ * during the grace period.
+ */
 export async function noteGivenUp(parts: StoreParts, id: string, part: GivenUpPart): Promise<void> {
   const listed = (await parts.roots.list()).find((one) => one.id === id);
   const stone = await tombstoneOf(parts, listed ?? { id, folders: [] }, { grace: GRACE_MS, part });

@@ -70,7 +70,7 @@ export interface StoreParts extends OpenedBlobs {
   readonly openFolders: Set<DiskWorktree>;
   /** Emits the events that were recorded through these parts, in any workspace. */
   readonly recorded: Signal<RecordedInStore>;
-  /** Emits some of these events earlier: see `Context.decided`. */
+  /** Emits events already while their commit still writes to the folder: see `Context.decided`. */
   readonly decided: Signal<RecordedInStore>;
   /** Emits contents before they are recorded: see `Context.foreseen`. */
   readonly foreseen: Signal<AnnouncedInStore>;
@@ -322,7 +322,9 @@ function contentSearch({ backends, layout, placesOf }: StoreParts): FileContentS
   return new FileContentSearch({ home: layout.home, threads: backends.threads, placesOf });
 }
 
-/** Returns the path without links; an empty list if it cannot be resolved. */
+/**
+ * Returns a list of one path: the folder's path without links. Returns an empty list if the path cannot be resolved.
+ */
 function realFolder(disk: Disk, folder: string): string[] {
   try {
     return [disk.realpath(folder)];

@@ -60,7 +60,8 @@ async function hostedRoots(history: HistoryContext): Promise<readonly RootRecord
 }
 
 /**
- * Returns the tasks that differ for a mirror. A contradiction in the witness's note counts as a fault of the mirror.
+ * Returns those tasks of a store that a mirror does differently. A contradiction in the witness's note counts as a
+ * fault of the mirror.
  */
 function tasksOfCopy({ backends: { disk }, layout }: StoreParts, id: string): Partial<StoreTasks> {
   const { witness, withheld } = layout.workspace(id).upstream;

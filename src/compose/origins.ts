@@ -74,7 +74,7 @@ interface OriginsOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-/** The time in ms for which a workspace stays open after its last session. Most replicas soon connect again. */
+/** The time in ms for which a workspace stays open after its last session, because most replicas soon connect again. */
 const IDLE_MS = 10_000;
 
 /** The maximum time, in ms, to wait for other writers before the end of the log is read. */
@@ -107,8 +107,8 @@ export class Origins implements AsyncDisposable {
   }
 
   /**
-   * Leases a workspace for a session, and opens it if it is not open. `id` must be the whole id. A workspace whose
-   * folder was moved is opened again at the new place.
+   * Leases a workspace for a session, and opens it if it is not open. `id` must be the full id, not a prefix. A
+   * workspace whose folder was moved is opened again at the new place.
    */
   async lease(id: string): Promise<OriginLease> {
     const place = this.#places.get(id) ?? this.#open(id);
@@ -271,8 +271,8 @@ async function recordFolder(context: Context, onError: (error: unknown) => void)
 }
 
 /**
- * Takes the lock that excludes all writers, and then moves a torn end of the log away. A replica must not receive a
- * torn end, because the end would be cut off later.
+ * Takes the lock that excludes all writers. Then moves a torn end of the log (the remains of an interrupted write)
+ * away. A replica must not receive these bytes, because the log does not keep them.
  */
 async function holdOff(context: Context): Promise<HeldLock> {
   const held = await context.lock.exclusive(HOLD_OFF_MS);
@@ -280,7 +280,7 @@ async function holdOff(context: Context): Promise<HeldLock> {
     await catchUp(context, { recover: true });
     return held;
   } catch (error) {
-    // Still send the sound lines before the damage.
+    // The lines before the damage are sound, and can still be sent.
     if (error instanceof ChronicleError && error.code === "LOG_DAMAGED") return held;
     held[Symbol.dispose]();
     throw error;

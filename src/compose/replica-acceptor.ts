@@ -59,11 +59,11 @@ function admittedWrites(
 }
 
 /**
- * Throws `FORBIDDEN` if this presenter must not present the replica. The first presenter becomes the holder of the
- * replica. Later, a presenter whose token names the replica becomes its new holder. An operator may also present a
- * replica of another holder, and the holder stays the same. The check is needed because anybody can read the replica's
- * id in the history. Another presenter of this id would get the replica's answers, and could settle entries that the
- * replica has not sent.
+ * Throws `FORBIDDEN` if the presenter (the one who has opened the connection) may not act as this replica. The first
+ * presenter becomes the holder of the replica. Later, a presenter whose token names the replica becomes its new holder.
+ * An operator may also present a replica that somebody else holds. In that case, the holder stays the same. The check
+ * is needed because anybody can read the replica's id in the history. Without the check, whoever presents this id would
+ * get the replica's answers, and could settle entries that the replica has not sent.
  */
 function admitReplica(cursors: ReplicaCursors, replica: string, { id, isOperator, replicas }: ReplicaPresenter): void {
   const holder = cursors.holder(replica);

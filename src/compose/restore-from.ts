@@ -19,8 +19,8 @@ import { emptyWorktree, refuseFilled } from "../store/empty-worktree.ts";
 /** The number of contents that are fetched concurrently. */
 const AT_ONCE = 8;
 /**
- * The size in bytes up to which a content is fetched into memory as a whole. A larger content is read while it is
- * written.
+ * The size in bytes up to which a content is fetched into memory as a whole. A larger content is written to disk piece
+ * by piece while it arrives.
  */
 const SMALL = 256 * 1024;
 
@@ -29,7 +29,7 @@ export type Source = Pick<FileApi, "files" | "blob">;
 
 /**
  * Fills an empty folder of this machine (`options.to`) with the files of a workspace elsewhere, as of a moment. Checks
- * every content against its hash during the write. Leaves out protected files whose bytes the caller must not have.
+ * every content against its hash during the write. Leaves out protected files whose bytes the caller may not have.
  * Throws `NOT_FOUND` if a requested path did not exist at that moment, and `REFUSED` if the folder is not empty. Throws
  * `FORBIDDEN` if all requested files are left out as protected.
  */
@@ -76,8 +76,8 @@ async function withheldBy(source: Source, secrets: readonly Entry[]): Promise<Wo
 }
 
 /**
- * True if the source refuses to give out the bytes of a content. Reads some bytes to find out, because `blob` itself
- * refuses nobody.
+ * True if the source refuses to give out the bytes of a content. Reads the first bytes to find out, because the refusal
+ * comes only with the bytes, not with the call of `blob`.
  */
 async function isWithheld(source: Source, hash: Hash): Promise<boolean> {
   try {

@@ -17,7 +17,7 @@ const NEVER_SET = 0o7000;
 export interface StagedEarlyFilesOptions {
   readonly disk: Disk;
   readonly stage: EarlyStage;
-  /** The threads that write. Without them, this thread writes. */
+  /** The threads that write the files; `undefined` if the calling thread writes them. */
   readonly pools: KeptStagePool | undefined;
   /**
    * The minimum number of files, and the minimum total size in bytes. Files are written early if at least one of the
@@ -44,8 +44,8 @@ interface Place {
 
 /**
  * Writes the files of a first sync into an `EarlyStage` while their contents arrive ("early"). The thread that verifies
- * a block also writes the files whose contents are in the block. After a failed write, removes all early files and
- * writes nothing more. When the sync then applies the files, it stages all of them again.
+ * a block also writes the files whose contents are in the block. If a write fails, all early files are removed and no
+ * more are written. The sync then stages all files when it applies them.
  */
 export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
   readonly #options: StagedEarlyFilesOptions;
@@ -149,7 +149,8 @@ export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
       using fs = new ConfinedFs(this.#options.disk, base);
       return checkBlocks(fs, batch);
     } catch {
-      // The caller then checks the blocks itself, as after a failed thread, and finds any fault.
+      // After `undefined`, the caller checks the blocks itself and finds any fault. A failed thread is treated in the
+      // same way.
       return undefined;
     }
   }

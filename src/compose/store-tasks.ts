@@ -97,16 +97,16 @@ interface Unproved {
 }
 
 /**
- * Returns the reason why a history proves nothing; `undefined` if there is none. Also returns `undefined` for a
- * workspace that is gone or cannot be opened. If the log of such a workspace cannot be read, a later step of the
- * collection throws.
+ * Returns the reason why a history proves nothing; `undefined` if the history is signed and not damaged. Also returns
+ * `undefined` for a workspace that is gone or cannot be opened. If the log of such a workspace cannot be read, a later
+ * step of the collection throws.
  */
 async function unprovedIn(parts: StoreParts, id: string): Promise<Unproved | undefined> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
     try {
       return await answer(context, async ({ head, damage }) => {
-        // Damage of a log without events does not count, because there is nothing that a person could accept.
+        // Ignore the damage of a log without events: such a log has no state that a person could accept.
         if (damage !== undefined) return head.seq === 0 ? undefined : { damage };
         const fault = await signingFault(context);
         return fault === undefined ? undefined : { fault };
@@ -172,7 +172,10 @@ export async function collectStore(parts: StoreParts, options: { readonly waitMs
   };
 }
 
-/** Frees what is kept of git folders and belongs to no repository any more, in all workspaces. Returns the bytes. */
+/**
+ * Frees the kept contents of git folders whose repositories no longer exist, in all workspaces. Returns the number of
+ * bytes that were freed.
+ */
 async function freeAllGitFolders(parts: StoreParts): Promise<number> {
   const { disk } = parts.backends;
   let bytes = 0;
@@ -195,14 +198,17 @@ async function freeAllGitFolders(parts: StoreParts): Promise<number> {
 
 interface Marker {
   readonly alive: ReadonlySet<Hash>;
-  /** The damage of forgotten histories, by workspace. */
+  /** Maps the id of a forgotten workspace to the damage of its history. */
   readonly damaged: ReadonlyMap<string, string>;
-  /** The erasures whose grace period is over, by history and event. */
+  /**
+   * Maps a history and an event to the erasure that the event records. Only erasures whose grace period is over are
+   * listed.
+   */
   readonly erasures: ReadonlyMap<string, LoggedErasure>;
   readonly mark: () => Promise<void>;
 }
 
-/** The position up to which a history is marked. `begins` is the seq of the oldest line at that time. */
+/** The position up to which a history is marked. `begins` is the seq of the oldest line at the time of the mark. */
 interface MarkedTo extends NonNullable<AliveOptions["from"]> {
   readonly begins: number;
 }
@@ -272,7 +278,9 @@ function marker(parts: StoreParts): Marker {
   return { alive, damaged, erasures, mark };
 }
 
-/** Returns what a history has given up for good at time `now`. */
+/**
+ * Returns the prunings and erasures of a history that are final at the time `now`, because their grace period is over.
+ */
 export async function givenUpForGood(log: EventLog, workspaceId: string, now: number): Promise<Required<GivenUp>> {
   const { prunings, erasures } = await givenUpInLog(log, workspaceId, { due: now });
   return { pruning: prunedForGood(prunings, now), erasures };
@@ -317,8 +325,8 @@ async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds
 }
 
 /**
- * Returns the asked contents that the histories of one workspace need, except for the history `own`. Returns
- * `undefined` if the workspace has no history but `own`.
+ * Returns those of the asked contents that any history of one workspace needs. The history `own` is not read. Returns
+ * `undefined` if the workspace has no other history than `own`.
  */
 async function neededBy(
   parts: StoreParts,
@@ -332,7 +340,7 @@ async function neededBy(
     for (const history of others) for (const hash of await neededIn(parts, history, asked)) needed.add(hash);
     return [...needed];
   } catch (error) {
-    // A workspace that was forgotten or brought back meanwhile needs nothing at this place any more.
+    // The workspace was forgotten or brought back meanwhile, and so has another place. Another pass reads it there.
     if (!isThere(parts, id)) return [];
     const [whose, hint] = isForgotten
       ? [`the forgotten history ${id}`, hintForForgotten(id)]
@@ -369,8 +377,8 @@ export function ofForgotten(parts: StoreParts): StoreParts {
 }
 
 /**
- * Sets damaged files of the blob store aside. A file with the only copy of a damaged content stays in place if a
- * history needs the content. If a history cannot be read, all contents count as needed.
+ * Sets damaged files of the blob store aside. A file stays in place if it has the only copy of a content that a history
+ * needs, even though this copy is damaged. If a history cannot be read, all contents count as needed.
  */
 async function setAside(parts: StoreParts, files: ReadonlySet<string>): Promise<readonly string[]> {
   const { alive, mark } = marker(parts);
@@ -398,7 +406,8 @@ async function setAside(parts: StoreParts, files: ReadonlySet<string>): Promise<
 const WITH_OWN_HINT: readonly string[] = ["FORMAT_UNSUPPORTED", "REFUSED", "ROLLBACK_DETECTED"];
 
 /**
- * Returns the error for a collection. One unreadable history blocks the whole store, because histories share contents.
+ * Returns the error of a collection that an unreadable workspace prevents. One unreadable history blocks the whole
+ * store, because histories share contents.
  */
 function blockedBy(id: string, error: unknown): unknown {
   return unreadable(error, { id, what: `nothing was freed, because of workspace ${id}`, hint: hintFor(id, error) });
@@ -408,7 +417,8 @@ function blockedBy(id: string, error: unknown): unknown {
 const DAMAGE: readonly string[] = ["LOG_DAMAGED", "ROLLBACK_DETECTED", "BLOB_MISSING", "INTEGRITY_VIOLATION"];
 
 /**
- * Returns the error for a collection. Nothing is freed, because an unreadable forgotten history may need any content.
+ * Returns the error of a collection that a forgotten history prevents. Nothing is freed, because an unreadable
+ * forgotten history may need any content.
  */
 function blockedByForgotten(id: string, error: unknown): unknown {
   const what = `nothing was freed, because of the forgotten history ${id}`;

@@ -8,10 +8,10 @@ import { storeTasks, workspaceIds } from "./store-tasks.ts";
 
 /**
  * Returns work that is open in the store and that an ancestor of this process owns: an agent's session, an action of
- * any actor, or a run. With `agents` as `whose`, runs do not count. Returns `undefined` if there is no such work.
- * Hooks, runs and actions have recorded their owners. The recorded mark (`pidMark`) distinguishes an owner from a later
- * process with the same id. Without a mark, only the id is compared. An owner is not found if a process between the
- * owner and this process has ended, as after `setsid`.
+ * any actor, or a run. With `agents` as `whose`, runs do not count. Returns `undefined` if there is no such work. The
+ * owners are known because hooks, runs and actions record the processes to which they belong. The recorded mark
+ * (`pidMark`) distinguishes an owner from a later process with the same id. Without a mark, only the id is compared. An
+ * owner is not found if a process between the owner and this process has ended, as after `setsid`.
  */
 export async function workAround(
   parts: StoreParts,
@@ -37,7 +37,7 @@ function ofSession(kind: "session" | "run", { id, record }: OpenSession): OwnedW
   return { kind, id, actor: record.actor, pid: record.pid, owner: record };
 }
 
-/** Returns no work for a history that cannot be read. */
+/** Returns the open work of a workspace with its owners; an empty list if the history cannot be read. */
 async function workIn(parts: StoreParts, id: string, whose: Around): Promise<OwnedWork[]> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });

@@ -9,7 +9,7 @@ import { isThere } from "./store-tasks.ts";
 import { refuseOtherWorkspace } from "../store/workspace-file.ts";
 import { optional } from "../util/optional.ts";
 
-/** Opens a workspace for one read, and closes it again. */
+/** Opens a workspace, calls `work` with it, and closes the workspace again. */
 export type LookInto = <T>(id: string, work: (opened: OpenedContext) => Promise<T>) => Promise<T>;
 
 /**

@@ -8,7 +8,7 @@ const BETWEEN = /^(sh|bash|dash|zsh|ksh|fish|ash|busybox|env|timeout|chronicle-h
 const MOST_STEPS = 6;
 
 /**
- * Returns the id of the agent's process. This is the process that started a hook (`parent`), or an ancestor of that
+ * Returns the id of the agent's process: either the process that started the hook (`parent`), or an ancestor of that
  * process. The agent's open actions are abandoned when the agent's process has ended. Returns `null` if the process
  * cannot be found (no /proc, a different PID namespace, too many processes in between). In this case, open actions are
  * abandoned only at the agent's next turn or at the end of its session.

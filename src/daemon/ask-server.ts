@@ -7,11 +7,11 @@ export interface Question {
   readonly method?: "GET" | "POST";
   readonly body?: string;
   readonly version: string;
-  /** The id of the process that started the hook. Only hooks set it. */
+  /** The id of the process that started the hook. Absent if the caller is not a hook. */
   readonly parent?: number;
   /** The timeout for the connection, in milliseconds (default 1,000). */
   readonly connectMs?: number;
-  /** The timeout for the whole request, in milliseconds. If absent, there is none. */
+  /** The timeout for the whole request, in milliseconds. Default: no timeout. */
   readonly answerMs?: number;
 }
 

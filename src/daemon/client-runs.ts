@@ -48,7 +48,8 @@ export class ClientRuns {
   }
 
   /**
-   * Handles the report that the command of a run has ended. Returns `direct` if this process no longer records the run.
+   * Handles the report that the command of a run has ended. The answer is `direct` if this process no longer records
+   * the run: the command line must then record the end itself.
    */
   ended({ token, end }: RunReport): Promise<CommandAnswer> {
     const open = this.#open.get(token);

@@ -38,7 +38,7 @@ export type Asked =
   /** The command of a run has ended, and the process that recorded the run did not answer the report. */
   | { readonly state: "ended"; readonly home: string; readonly end: NonNullable<RunOptions["ended"]> };
 
-/** The commands that the process carries out. */
+/** The commands that the store's long-lived process carries out for a command line. */
 export const RESIDENT_COMMANDS: readonly string[] = [
   "actions",
   "blame",

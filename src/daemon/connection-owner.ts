@@ -4,12 +4,15 @@ import type { Connection } from "../server/answers/server-route.ts";
 import { ownUid } from "./run-folder.ts";
 import { procText } from "./agent-process.ts";
 
-/** The owner of the other end of a connection: a user's id, `nobody` if no process of this machine holds that end. */
+/**
+ * The owner of the other end of a connection: the id of a user, `nobody` if no process of this machine holds that end,
+ * or `unknown`.
+ */
 type Owner = number | "nobody" | "unknown";
 
 /**
- * Returns the owner of the other end of a connection to a loopback address. Returns `unknown` for any other connection,
- * which may come from another machine, and if the system does not say (no `/proc/net`).
+ * Returns the owner of the other end of a connection to a loopback address. Returns `unknown` for a connection to any
+ * other address, because it may come from another machine. Also returns `unknown` on a system without `/proc/net`.
  */
 export function connectionOwner(disk: Disk, connection: Connection): Owner {
   const read = (): Owner => {
@@ -17,16 +20,18 @@ export function connectionOwner(disk: Disk, connection: Connection): Owner {
     return ownerIn(texts.join("\n"), connection);
   };
   const owner = read();
-  // The system may leave a row out if others go while the table is read.
+  // Read the tables once more: the system can leave a row out if other rows disappear during the read.
   return owner === "nobody" ? read() : owner;
 }
 
-/** True if the owner is certainly another user. Root may do what this user may. */
+/**
+ * True if the owner is certainly a user other than this process's user and root. Root may do anyway what this user may.
+ */
 export function isForeign(owner: Owner): boolean {
   return owner === "nobody" || (owner !== "unknown" && owner !== 0 && owner !== ownUid());
 }
 
-/** As `connectionOwner`, from the texts of `/proc/net/tcp` and `/proc/net/tcp6` (proc_net(5)). */
+/** Returns the same as `connectionOwner`. `text` is the text of `/proc/net/tcp` and `/proc/net/tcp6` (proc_net(5)). */
 export function ownerIn(text: string, { here, there }: Connection): Owner {
   if (!/^(127\.|::ffff:127\.|::1$)/i.test(here.address)) return "unknown";
   const [near, far] = [here, there].map(({ address, port }) => namesOf(address, port));
@@ -34,15 +39,16 @@ export function ownerIn(text: string, { here, there }: Connection): Owner {
   const rows = text.split("\n").map((line) => line.trim().split(/\s+/));
   const ownerOf = (local: readonly string[], remote: readonly string[]): string | undefined =>
     rows.find(([, from = "", to = ""]) => local.includes(from) && remote.includes(to))?.[7];
-  // If the table lacks this process's own end, it is not the table of this connection.
+  // If the tables lack this process's own end of the connection, they do not cover the connection.
   if (ownerOf(near, far) === undefined) return "unknown";
   const owner = ownerOf(far, near);
   return owner === undefined ? "nobody" : Number(owner);
 }
 
 /**
- * Returns the forms of an address with its port in the tables: words of four bytes in the order of the machine, in hex.
- * A socket of IPv6 has an address of IPv4 behind a prefix. Returns `undefined` for a text that is no address.
+ * Returns the texts that can stand for an address and its port in the tables. The tables write an address in hex, as
+ * words of four bytes whose byte order is that of the machine. The table of IPv6 writes an IPv4 address with a prefix.
+ * Returns `undefined` if `address` is no IP address.
  */
 function namesOf(address: string, port: number): readonly string[] | undefined {
   const name = (bytes: readonly number[]): string => `${wordsOf(bytes)}:${hex(port, 4)}`;
@@ -71,7 +77,7 @@ function wordsOf(bytes: readonly number[]): string {
     .join("");
 }
 
-/** Returns the 16 bytes of an address of IPv6, which Node writes in hex, perhaps with a zone. */
+/** Returns the 16 bytes of an IPv6 address in the notation of Node: groups in hex, perhaps with a zone (`%eth0`). */
 function bytesOf(address: string): readonly number[] {
   const [head = [], tail = []] = address
     .replace(/%.*$/, "")

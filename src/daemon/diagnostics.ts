@@ -27,15 +27,15 @@ export function diagnosticsFile(folder: string): string {
 }
 
 /**
- * Adds a line with the present time. Returns false, and does not throw, if the line cannot be written, because a
- * failure of diagnostics must not stop anything.
+ * Adds a line with the present time to the diagnostics. If the line cannot be written, returns false and does not
+ * throw, because a failure of diagnostics must not stop anything.
  */
 export function addDiagnostic(disk: Disk, folder: string, line: string): boolean {
   const path = diagnosticsFile(folder);
   try {
     if (isFull(disk, path)) beginAnew(disk, path);
     const text = `${new Date().toISOString()} ${line.replaceAll(/\s+/g, " ")}\n`;
-    // If the last write was torn, the new line must not continue it.
+    // An interrupted write may have left a line without its end. The new text must then begin on a line of its own.
     append(disk, path, endsWithLine(disk, path) ? text : `\n${text}`);
     return true;
   } catch {
@@ -50,8 +50,8 @@ function isFull(disk: Disk, path: string): boolean {
 
 /**
  * Renames the full file to `.1`. Another process may rename the file at the same moment. Therefore, this process first
- * moves the file to a name of its own, and examines it there. If the moved file is not full, it is a new file that the
- * other process has begun. The moved file is then put back, and the full file stays at `.1`.
+ * moves the file to a name of its own, and examines it there. If the moved file is not full, the other process has
+ * begun it after its own rename. This process then puts the file back.
  */
 function beginAnew(disk: Disk, path: string): void {
   const taken = `${path}.${process.pid}`;
@@ -110,7 +110,7 @@ export function diagnosticsSince(disk: Disk, folder: string, since: Date): Reado
   return { hook, replica, caller, process };
 }
 
-/** The length of `2026-01-02T03:04:05.678Z`. */
+/** The length of the time at the start of each line, such as `2026-01-02T03:04:05.678Z`. */
 const STAMP = 24;
 
 function sourceOf(text: string): Source {
@@ -126,7 +126,7 @@ const AGAIN_MS = 60_000;
 
 interface ServerDiagnosticsOptions {
   readonly disk: Disk;
-  /** `<store>/run`. */
+  /** The folder of the diagnostics: `<store>/run`. */
   readonly folder: string;
   /** Called with a line that cannot be written to the disk. */
   readonly say?: (line: string) => void;

@@ -89,8 +89,8 @@ export class FileIdempotencyStore implements IdempotencyStore {
   }
 
   /**
-   * Rewrites the file at the start. A system error is ignored, because a full disk must not stop the server. The next
-   * line tries again.
+   * Rewrites the file when the process starts. Returns the size of the file in bytes; `undefined` after a system error,
+   * because a full disk must not stop the server. After an error, the next line rewrites the file.
    */
   #begunAnew(): number | undefined {
     try {
@@ -141,9 +141,9 @@ function withReply(reply: KeptReply | undefined): { readonly reply?: KeptReply }
 }
 
 /**
- * Parses a line. Returns `undefined` for a torn line, which can only be the last one. If the torn line was to record
- * the beginning of a change, the change was never made. If it was to record the end of a change, the change is known as
- * begun.
+ * Parses a line. Returns `undefined` for a torn line, which can only be the last one. If the torn line was meant to
+ * record the beginning of a change, the change was never made. If it was meant to record the end of a change, the
+ * change counts as begun.
  */
 function lineIn(text: string): Line | undefined {
   try {

@@ -35,7 +35,10 @@ export class FileNotes implements SessionNotes {
     return stat === undefined ? undefined : [stat.ino, stat.ctimeNs, stat.mtimeNs, stat.size].join(" ");
   }
 
-  /** Removes old notes, because an agent that was killed does not end its session. `since` is in epoch milliseconds. */
+  /**
+   * Removes the notes that were written before `since` (in epoch milliseconds). Such notes are left when an agent is
+   * killed, because it then does not end its session.
+   */
   removeOlder(since: number): void {
     for (const { name, kind } of this.#disk.list(this.#folder)) {
       if (kind !== "file" || !/^session-.*\.json$/.test(name.toString())) continue;
@@ -83,7 +86,8 @@ export class KeptNotes implements SessionNotes {
   put(session: string, note: SessionNote): void {
     const durable = durableOf(note);
     const known = this.#known.get(session);
-    // If only the calls of a single agent have changed, the file is not written, because the log has these calls.
+    // If only the open calls of a session with one agent have changed, the file is not written, because the log has
+    // these calls.
     if (known?.durable === durable) {
       this.#known.set(session, { ...known, note });
       return;
@@ -100,8 +104,8 @@ export class KeptNotes implements SessionNotes {
 
 /**
  * Returns the part of a note that must be durable. If the session has several agents (`hasLanes`), the part includes
- * the open calls, because the log does not record which agent began a call. When one agent begins its next call, only
- * this agent's earlier calls have ended.
+ * the open calls, because the log does not record which agent began a call. This must be known when an agent begins its
+ * next call: only the earlier calls of the same agent have then ended.
  */
 function durableOf(note: SessionNote): string {
   const { workspace, turn, asked, isIdle, hasLanes, unsaid, ends, open, doubted, waiting, queues } = note;

@@ -18,7 +18,7 @@ export class FileTokenStore implements TokenStore {
   #byHash: ReadonlyMap<string, TokenRecord> = new Map();
   #mark: string | undefined;
 
-  /** `configFolder` is absolute. The folder of tokens in it is created with the first token. */
+  /** `configFolder` is absolute. Its subfolder `tokens` is created with the first token. */
   constructor(disk: Disk, configFolder: string, now: () => number) {
     this.#disk = disk;
     this.#folder = join(configFolder, "tokens");
@@ -55,7 +55,10 @@ export class FileTokenStore implements TokenStore {
     return join(this.#folder, `${id}.json`);
   }
 
-  /** Ignores a file whose name is not the id of its token, because that token could not be revoked by its id. */
+  /**
+   * Returns the token in a file; `undefined` if the file is malformed. Also ignores a file whose name is not the id of
+   * its token, because that token could not be revoked by its id.
+   */
   #recordOf(name: string): TokenRecord | undefined {
     const record = recordIn(readSmall(this.#disk, join(this.#folder, name)));
     return record !== undefined && `${record.id}.json` === name ? record : undefined;

@@ -20,7 +20,9 @@ import { launcherPath } from "./program-paths.ts";
 import { printable } from "../process/printable.ts";
 import { optional } from "../util/optional.ts";
 
-/** The time to wait for a lock. The time is short, because agents stop hooks after about a minute. */
+/**
+ * The maximum time, in milliseconds, to wait for a lock. It is short, because agents stop hooks after about a minute.
+ */
 const WAIT_MS = 20_000;
 
 interface HookWords {
@@ -44,7 +46,7 @@ interface HookRun {
 }
 
 /**
- * Answers one call of an agent's hook. If the agent works off the record, lets it go on and does nothing else.
+ * Answers one call of an agent's hook. If the agent works off the record, lets its tool run and does nothing else.
  * Otherwise, the answer of the long-lived process is used. If that process does not answer, this process answers the
  * call directly on the store. It then also starts the long-lived process for later calls, unless `direct` is set or the
  * call is the end of a session. If the store cannot be used, this process answers without the store and starts nothing.
@@ -69,8 +71,8 @@ export async function hookCommand(io: HookIo, words: HookWords): Promise<number>
 }
 
 /**
- * Writes the error for people, and returns the exit code. After exit code 2, the agent does not run its tool. After any
- * other exit code, the agent runs its tool.
+ * Writes the error for people, and returns the exit code: 2 if `strict` is set, otherwise 1. After exit code 2, the
+ * agent does not run its tool. After any other exit code, the agent runs its tool.
  */
 export function failedHook(
   error: unknown,

@@ -19,7 +19,7 @@ const REMEMBER_MS = 10_000;
 
 interface HookEndpointOptions {
   readonly disk: Disk;
-  /** `<store>/run`. */
+  /** The folder for notes and diagnostics: `<store>/run`. */
   readonly folder: string;
   readonly version: string;
   readonly workspaces: OpenWorkspaces;
@@ -27,9 +27,7 @@ interface HookEndpointOptions {
   readonly diagnose: (line: string) => void;
 }
 
-/**
- * Answers the calls of agents' hooks. Removes old notes when it is created, and records the last call of each agent.
- */
+/** Answers the calls of agents' hooks. Records the last call of each agent. The constructor removes old notes. */
 export class HookEndpoint {
   readonly route: ServerRoute;
   readonly #options: HookEndpointOptions;

@@ -9,14 +9,17 @@ import { hookEntryPath } from "./program-paths.ts";
  */
 export const STALE_EXIT = 75;
 
-/** The argument that replaces an agent's name if the exit code must only say whether the image is current. */
+/**
+ * The argument that takes the place of an agent's name if no call is to be answered. The exit code then only says
+ * whether the image is current.
+ */
 export const IS_CURRENT = "--is-current";
 
 /**
  * Node's flags for running the image. `--no-rehash-snapshot` keeps the seed of the hash tables that was chosen when the
- * image was made. Only this user on this machine uses that seed. With a new seed for each process, Node would have to
- * search for three primes and rehash everything. `--initial-heap-size` avoids early garbage collections, because the
- * process ends before it has made 128 MiB of garbage.
+ * image was made. Keeping the seed is harmless, because only this user on this machine uses it. With a new seed for
+ * each process, Node would have to search for three primes and rehash everything. `--initial-heap-size` avoids early
+ * garbage collections, because the process ends before it has made 128 MiB of garbage.
  */
 export const IMAGE_FLAGS: readonly string[] = ["--no-rehash-snapshot", "--initial-heap-size=128"];
 

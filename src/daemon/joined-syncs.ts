@@ -18,7 +18,7 @@ export interface OtherProcess extends AsyncDisposable {
   readonly pid: number;
 }
 
-/** Finds the other process that runs a sync of this id; `undefined` if no such process answers. */
+/** Resolves to the other process that runs the sync with this id; `undefined` if no such process answers. */
 export type FindOther = (id: string) => Promise<OtherProcess | undefined>;
 
 /**
@@ -199,7 +199,10 @@ class JoinedFeed {
     this.#ended = ended;
   }
 
-  /** `isLast`: the feed ends when this stream ends. `except`: state events of these syncs are left out. */
+  /**
+   * `isLast`: the feed ends when this stream ends. `except`: the state events of the syncs for which this function
+   * returns true are left out.
+   */
   take(
     events: AsyncIterable<SyncEventShape>,
     { isLast = false, except }: { readonly isLast?: boolean; readonly except?: (id: string) => boolean } = {},
@@ -235,7 +238,7 @@ class JoinedFeed {
     }
   }
 
-  /** Resolves once all streams have ended. The signal of the feed ends them. */
+  /** Resolves once all streams have ended. To end them, abort the signal of the feed. */
   async settled(): Promise<void> {
     await Promise.all(this.#taking);
   }

@@ -33,7 +33,7 @@ export function rememberCall(disk: Disk, folder: string, agent: string, call: La
   writeSmall(disk, fileOf(folder, agent), JSON.stringify(call));
 }
 
-/** Returns the last recorded call of an agent; `undefined` if there is none or its file is malformed. */
+/** Returns the last recorded call of an agent; `undefined` if no call is recorded, or if the file is malformed. */
 export function lastCall(disk: Disk, folder: string, agent: string): LastCall | undefined {
   const text = readSmall(disk, fileOf(folder, agent));
   if (text === undefined) return undefined;

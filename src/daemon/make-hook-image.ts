@@ -5,7 +5,10 @@ import { hookImagePath, IMAGE_FLAGS, IS_CURRENT } from "./hook-image.ts";
 import { hookEntryPath, hookImageEntryPath } from "./program-paths.ts";
 import { ownUid, removeSmall } from "./run-folder.ts";
 
-/** The time limit for making or testing an image, in milliseconds. Making one takes half a second of processor time. */
+/**
+ * The time limit for making or testing an image, in milliseconds. Making an image takes half a second of processor
+ * time.
+ */
 const PATIENCE_MS = 60_000;
 /** The age in milliseconds from which a partial image of another process is removed as abandoned. */
 const LEFT_BEHIND_MS = 600_000;
@@ -45,7 +48,7 @@ function isCurrent(image: string): Promise<boolean> {
   return run([...IMAGE_FLAGS, "--snapshot-blob", image, hookEntryPath(), IS_CURRENT]);
 }
 
-/** Runs Node with an empty environment. Resolves to whether it succeeded. */
+/** Runs Node with an empty environment. Resolves to true if Node succeeds (exit code 0). */
 function run(args: readonly string[]): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const child = spawn(process.execPath, args, { env: {}, stdio: "ignore", timeout: PATIENCE_MS });

@@ -4,7 +4,10 @@ import type { Disk } from "../disk/disk.ts";
 import { readFully } from "../disk/write-fully.ts";
 import { INDEX, type PageFiles } from "../server/page/page-routes.ts";
 
-/** The page's files in the folder of the installation. Only regular files are listed, so no link leads out of it. */
+/**
+ * The page's files in the folder of the installation. Only regular files are listed, so no link can lead out of the
+ * folder.
+ */
 export class DiskPageFiles implements PageFiles {
   readonly #disk: Disk;
   readonly #folder: string;

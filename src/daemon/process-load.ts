@@ -5,7 +5,7 @@ import type { Disk } from "../disk/disk.ts";
 /** The maximum memory of a process with open workspaces, in bytes. */
 const MOST_BYTES = 512 * 1024 ** 2;
 
-/** On a small machine, the maximum is this part of the machine's memory. */
+/** The maximum part of the machine's memory. On a machine with little memory, this limit is lower than `MOST_BYTES`. */
 const MOST_PART = 1 / 8;
 
 /**

@@ -15,7 +15,7 @@ export function hookImageEntryPath(): string {
   return fileURLToPath(new URL(`${PACKAGE}dist/hook-image.cjs`, import.meta.url));
 }
 
-/** The folder of the page, as it was built. */
+/** Returns the folder with the built files of the page. */
 export function pageFolder(): string {
   return fileURLToPath(new URL(`${PACKAGE}dist/ui`, import.meta.url));
 }

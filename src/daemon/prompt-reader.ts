@@ -3,10 +3,13 @@ import type { PromptReader } from "../hooks/answer-hook.ts";
 import type { HookPrompt } from "../hooks/hook-call.ts";
 import { orNothing } from "./agent-process.ts";
 
-/** A longer conversation is not read, so that no tool waits for it, in bytes. */
+/**
+ * The maximum size, in bytes, of a file with a conversation. A longer file is not read, because the agent's tool waits
+ * for the read.
+ */
 const MAX_BYTES = 64 * 1024 * 1024;
 
-/** The number of conversations whose last message is remembered. */
+/** The maximum number of conversations whose last message is kept in memory. */
 const MOST_KNOWN = 64;
 
 interface Known {
@@ -15,8 +18,9 @@ interface Known {
 }
 
 /**
- * Makes a reader of agents' files with conversations. A file that has not changed since is not read again. A link, a
- * file that is no regular one, and a longer file than `MAX_BYTES` are not read.
+ * Returns a function that reads the last prompt from an agent's file with a conversation. A file that has not changed
+ * since it was read is not read again. The function does not read a link, a file that is not regular, or a file longer
+ * than `MAX_BYTES`.
  */
 export function promptReader(disk: Disk): PromptReader {
   const known = new Map<string, Known>();
@@ -31,7 +35,8 @@ export function promptReader(disk: Disk): PromptReader {
         const text = textOf(disk, fd, stat);
         const prompt = text === undefined ? undefined : form.lastPrompt(text);
         known.delete(path);
-        // Without a message, the file may be one that is being written.
+        // A file without a prompt may be incomplete, because the agent is still writing it. Therefore, such a result is
+        // not kept.
         if (prompt !== undefined) known.set(path, { mark, prompt });
         for (const oldest of known.keys()) if (known.size > MOST_KNOWN) known.delete(oldest);
         return prompt;
@@ -46,10 +51,13 @@ function markOf({ dev, ino, size, mtimeNs, ctimeNs }: FileStat): string {
   return [dev, ino, size, mtimeNs, ctimeNs].join(" ");
 }
 
-/** Returns the text of an open file; `undefined` if it is longer than `MAX_BYTES`, also if it grows while it is read. */
+/**
+ * Returns the text of an open file; `undefined` if the file is not regular or is longer than `MAX_BYTES`. A file that
+ * grows beyond this size during the read counts as longer.
+ */
 function textOf(disk: Disk, fd: number, { kind, size }: FileStat): string | undefined {
   if (kind !== "file" || size > MAX_BYTES) return undefined;
-  // One more byte, so that the end of the file is seen without another read.
+  // The buffer has one byte more than the file, so that it need not grow for the read that finds the end of the file.
   let bytes = Buffer.allocUnsafe(size + 1);
   let length = 0;
   for (;;) {

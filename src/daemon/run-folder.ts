@@ -67,8 +67,8 @@ function runFolderNamed(
 }
 
 function fits(path: string): boolean {
-  // Nine bytes are left free. They are not needed, because the temporary name (`.<process id>`) under which
-  // `openSocket` creates the socket is shorter than the final name.
+  // Nine bytes are left free, although they are not needed. `openSocket` first creates the socket under a temporary
+  // name (`.<process id>`), but that name is shorter than the final one.
   return Buffer.byteLength(path) + 9 <= LONGEST_SOCKET_PATH;
 }
 
@@ -155,7 +155,7 @@ function makeFolders(disk: Disk, folder: string): void {
   disk.makeFolder(folder, 0o700);
 }
 
-/** Reads a small file as text; `undefined` if the file does not exist. */
+/** Returns the text of a small file; `undefined` if the file does not exist. */
 export function readSmall(disk: Disk, path: string): string | undefined {
   let fd: number;
   try {
