@@ -47,15 +47,19 @@ const LOOK_MS = 1_000;
 const WATCH_MOST = 32;
 
 /**
- * The time without use after which a process that stays closes a workspace, in milliseconds. A process that leaves when
- * it is idle keeps workspaces open for its whole idle time, so that the next command finds them open.
+ * The time, in milliseconds, after which an unused workspace is closed by a process that stays even when it is idle. A
+ * process that leaves when it is idle keeps workspaces open for its whole idle time, so that the next command finds
+ * them open.
  */
 const CLOSE_AFTER_MS = 120_000;
 
 /** The reason why the process leaves. */
 type Leaving = "idle" | "signal" | "replaced" | "newer version" | "changed code";
 
-/** Answers hooks and clients of a store, and keeps workspaces open. Leaves when it is idle, unless `idleMs` is 0. */
+/**
+ * The long-lived process of a store. It answers hooks and clients, and keeps workspaces open. It leaves after an idle
+ * time of `idleMs`, unless `idleMs` is 0.
+ */
 export class StoreServer {
   readonly #options: ServeOptions;
   readonly #limits: ServerLimits;
@@ -134,8 +138,8 @@ export class StoreServer {
   }
 
   /**
-   * Listens on the socket and the ports. Resolves to the reason for leaving when the process leaves. Every accepted
-   * request is answered first. Rejects if the process cannot listen.
+   * Listens on the socket and the ports until the process is to leave. Then answers all accepted requests, and resolves
+   * to the reason for leaving. Rejects if the process cannot listen.
    */
   async serve(): Promise<Leaving> {
     const { disk, run, idleMs, onListening } = this.#options;
@@ -289,7 +293,10 @@ export class StoreServer {
     return new Admission(new Authenticator({ book, ...known, ...others, now }), { limits: this.#limits, now });
   }
 
-  /** Loads the app. Called on first use, because hooks do not need the app. */
+  /**
+   * Loads the app: the code that answers the requests of clients. Called on first use, because hooks do not need the
+   * app.
+   */
   async #loadApp(stopping: AbortSignal): Promise<ServerApp> {
     const [{ makeApp }, { ROUTES }, { FileIdempotencyStore }, gatewayModule] = await Promise.all([
       import("../server/app.ts"),
@@ -531,13 +538,13 @@ function isLater(a: string, b: string): boolean {
   return false;
 }
 
-/** Returns an issuer whose code is loaded when it gets its first token. */
+/** Returns an issuer of tokens whose code is loaded only when the first token is to be checked. */
 function lazyIssuer(options: OidcOptions): OtherIssuer {
   const issuer = lazily(async () => (await import("../server/callers/oidc.ts")).oidcIssuer(options));
   return async (token) => (await issuer())(token);
 }
 
-/** Keeps the port of the page in the run folder. */
+/** Returns an object that reads and writes the port of the page in a file of the run folder. */
 function lastPagePort(disk: Disk, folder: string): { read(): number | undefined; write(port: number): void } {
   const path = join(folder, "page-port");
   return {

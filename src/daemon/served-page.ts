@@ -14,9 +14,14 @@ const MAX_PORT = 65_535;
 
 interface ServedPageOptions {
   readonly files: PageFiles;
-  /** Offers the page on a port of 127.0.0.1 (0: any free port), and notes it. Resolves to the port's number. */
+  /**
+   * Offers the page on a port of 127.0.0.1 (0: any free port), and notes the port. Resolves to the number of the port.
+   */
   readonly listen: (port: number) => Promise<number>;
-  /** The port of the last process, so that addresses and what a browser keeps of the page stay good. */
+  /**
+   * Reads and writes the port on which the page was last offered. The next process uses the same port, so that the
+   * page's address and what a browser has stored for the page stay valid.
+   */
   readonly lastPort: { read(): number | undefined; write(port: number): void };
   /** True if another user of this machine holds the other end of a connection. */
   readonly isForeign: (connection: Connection) => boolean;
@@ -29,12 +34,15 @@ export class ServedPage {
   readonly #options: ServedPageOptions;
   readonly #sessions: PageSessions;
   readonly #ports: number[] = [];
-  /** Openings wait for each other, so that two of them do not open two ports. */
+  /**
+   * Settles when the last opening of a port has ended. Each opening waits for the one before it, so that two requests
+   * do not open two ports.
+   */
   #opening: Promise<unknown> = Promise.resolve();
 
   constructor(options: ServedPageOptions) {
     this.#options = options;
-    // This clock never goes back, even if the system's clock is set.
+    // This clock never goes back, even if the system's clock is set back.
     const now = (): number => performance.timeOrigin + performance.now();
     this.#sessions = new PageSessions(now);
     const { files, isForeign } = options;
@@ -55,7 +63,7 @@ export class ServedPage {
     this.#ports.push(port);
   }
 
-  /** Returns a code that every listener of the page accepts. It must not be put on a command line. */
+  /** Returns a code that every listener of the page accepts. The code must not be put on a command line. */
   newCode(): string {
     return this.#sessions.newCode();
   }
@@ -84,18 +92,24 @@ export class ServedPage {
     }
   }
 
-  /** Resolves to a port that offers the page. `wanted` is 0 for any. A port that offers it already is used again. */
+  /**
+   * Resolves to a port that offers the page. `wanted` is the number of the port, or 0 for any port. A port that already
+   * offers the page is used again.
+   */
   #offer(wanted: number): Promise<number> {
     const offering = this.#opening.then(async () => {
       const known = this.#ports.find((port) => wanted === 0 || port === wanted);
       return known ?? this.#listen(wanted);
     });
-    // The one who asked for the port gets the error. The next opening begins after it.
+    // The caller gets the error of a failed opening. The next opening ignores this error, and begins after the failure.
     this.#opening = offering.catch(() => undefined);
     return offering;
   }
 
-  /** Listens on the wanted port. If any will do, it is that of the last process, unless another program has it. */
+  /**
+   * Listens on the wanted port. If any port will do (0), listens on the port that was last used, unless another program
+   * has taken that port.
+   */
   async #listen(wanted: number): Promise<number> {
     const { listen, lastPort, report } = this.#options;
     const last = wanted === 0 ? lastPort.read() : undefined;
@@ -110,7 +124,7 @@ export class ServedPage {
     try {
       lastPort.write(port);
     } catch (error) {
-      // The page is offered all the same, on a full disk for example.
+      // The page is offered even if its port cannot be stored, for example on a full disk.
       report(`the port of the page could not be kept: ${error instanceof Error ? error.message : String(error)}`);
     }
     return port;

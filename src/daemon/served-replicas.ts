@@ -54,7 +54,7 @@ export class ServedReplicas {
 interface ServedSyncsOptions {
   readonly disk: Disk;
   readonly home: string;
-  /** Loads the code that runs syncs. A process that has no syncs does not call it. */
+  /** Loads the code that runs syncs. Not called in a process without syncs. */
   readonly load: () => Promise<SyncRunner>;
   readonly onError: (error: unknown) => void;
 }
@@ -73,7 +73,7 @@ export class ServedSyncs {
     this.#options = options;
   }
 
-  /** The number of syncs that are not stopped. While it is not 0, the process stays. */
+  /** The number of syncs that are not stopped. The process stays as long as this number is not 0. */
   get active(): number {
     return this.#runner?.active ?? 0;
   }

@@ -6,7 +6,9 @@ import { addDiagnostic } from "./diagnostics.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { writeSmall } from "./run-folder.ts";
 
-/** The default of `againMs`. Without this pause, each call of a hook would again start a process that cannot run. */
+/**
+ * The default of `againMs`. If the process cannot run, this pause prevents that each call of a hook starts it again.
+ */
 const AGAIN_MS = 15_000;
 /** The time without requests after which the process leaves, in seconds. */
 const IDLE_SECONDS = 900;

@@ -9,8 +9,8 @@ const LITTLE_SPACE = 1024 * 1024;
 /** The time for which the result of a test write is used again, in milliseconds. */
 const HOLDS_MS = 1_000;
 /**
- * The time, in milliseconds, for which an error is reported that ends only when the log is opened anew. Within this
- * time, a workspace that is not used is closed, and its next use opens the log anew.
+ * The time, in milliseconds, for which an error is reported that lasts until the log is opened anew. An unused
+ * workspace is closed within this time. Its next use then opens the log anew.
  */
 const STAYS_MS = 150_000;
 
@@ -93,7 +93,7 @@ export class StoreHealth {
   }
 }
 
-/** True if the trouble is reported without a test write now. */
+/** True if the trouble is still reported without a test write. */
 function stays(trouble: StoreTrouble | undefined): boolean {
   return performance.now() < (trouble?.staysUntil ?? 0);
 }

@@ -10,7 +10,10 @@ import { ChronicleError } from "../core/values/errors.ts";
 /** The minimum time between two listings of the store, in milliseconds. */
 const LIST_MS = 1_000;
 
-/** Listings take at most a twentieth of the time, even if a program begins thousands of workspaces. */
+/**
+ * The minimum ratio of the pause after a listing to the duration of the listing. So listings take at most a twentieth
+ * of the time, even if a program begins thousands of workspaces.
+ */
 const BUSY_FACTOR = 20;
 
 /**
@@ -21,8 +24,8 @@ const BUSY_FACTOR = 20;
 const TICK_MS = 2_000;
 
 /**
- * The store's list can lack a workspace whose log exists. Such a workspace makes new listings due, until nothing was
- * written to its log for this time, in milliseconds.
+ * The time, in milliseconds, without a write to a log after which the log no longer makes new listings due. A new
+ * workspace can have a log before the store lists it, so listings are repeated for it.
  */
 const NEW_MS = 60_000;
 
@@ -333,7 +336,10 @@ export class HostedFolder {
     return this.#lease?.workspace;
   }
 
-  /** Opens the workspace of the folder, and begins its history if there is none. Throws if that fails. */
+  /**
+   * Opens the workspace of the folder, and begins its history if there is none. Rejects if the workspace cannot be
+   * opened.
+   */
   async open(): Promise<WorkspaceApi> {
     const { workspaces, folder } = this.#options;
     const lease = await workspaces.openFolder(folder, true);
@@ -343,8 +349,8 @@ export class HostedFolder {
 
   /**
    * Replaces the lease if the workspace was reopened, because its settings have changed or its folder was moved. Opens
-   * the workspace again if it was closed, unless it is archived or removed. Rejects if that fails; a later call tries
-   * again.
+   * the workspace again if it was closed, unless it is archived or removed. Rejects if the workspace cannot be opened;
+   * a later call then tries again.
    */
   keepUp(): Promise<void> {
     this.#working ??= this.#work().finally(() => (this.#working = undefined));

@@ -12,7 +12,10 @@ export interface Backends extends StorageBackends {
   readonly disk: Disk;
   readonly processes: Processes;
   readonly now: () => number;
-  /** Waits for this many ms. Simulations leave this function out, because their time does not pass by itself. */
+  /**
+   * Resolves after this many milliseconds. Simulations leave this function out, because their time does not pass by
+   * itself.
+   */
   readonly pause?: (ms: number) => Promise<void>;
   readonly newId: () => string;
   /** True if worker threads may read the disk. */

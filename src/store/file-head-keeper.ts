@@ -23,7 +23,10 @@ const KEY_NAME = "chronicle";
  */
 const STORE = ".store";
 
-/** Separates the workspace's id from the note's hash in the file name of a retired head. */
+/**
+ * The text between the workspace's id and a hash in the file name of a retired head. The hash is that of the head's
+ * note (its signed text).
+ */
 const FORMER = ".former-";
 
 interface Loaded<T> {
@@ -121,8 +124,8 @@ export class FileHeadKeeper implements HeadKeeper {
   }
 
   /**
-   * Keeps a note that was signed elsewhere as the head of an imported history. The note that was kept until now is
-   * retired, and further notes are kept beside it.
+   * Keeps a signed note from elsewhere as the head of an imported history. Retires the note that was kept until now.
+   * Also keeps the notes in `former` as retired notes.
    */
   take(workspaceId: string, { note, former }: { readonly note: string; readonly former: readonly string[] }): void {
     this.#orNotKept(() => {
@@ -136,7 +139,7 @@ export class FileHeadKeeper implements HeadKeeper {
     });
   }
 
-  /** Puts a key into place, unless there is one. `pem` must be an Ed25519 private key. */
+  /** Writes the key file, unless the file exists already. `pem` must be an Ed25519 private key. */
   takeKey(pem: string): void {
     this.#orNotKept(() => this.#writeKey(pem));
   }
@@ -223,7 +226,10 @@ export class FileHeadKeeper implements HeadKeeper {
     }
   }
 
-  /** Checks the signature only when `valid` is read, because most heads agree with the log and need no proof. */
+  /**
+   * Returns a head whose signature is checked only when `valid` is read. Most heads agree with the log, and then need
+   * no proof.
+   */
   #checkedWhenAsked(workspaceId: string, note: string, content: SignedHeadContent): KeptHead {
     const { seq, hash, logRoot, root, workspace } = content;
     const isSignedBy = (key: string): boolean => workspace === workspaceId && isSigned(note, key);

@@ -7,7 +7,10 @@ import type { WhereaboutsFile } from "../engine/log/context.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import { optional } from "../util/optional.ts";
 
-/** Keeps the places of a workspace's roots in one small file. Each write replaces the file. */
+/**
+ * Keeps the places of a workspace's roots (device and mount of each root) in one small file. Each write replaces the
+ * file.
+ */
 export class FileWhereabouts implements WhereaboutsFile {
   readonly #disk: Disk;
   readonly #path: string;
@@ -92,7 +95,8 @@ function placeOf(disk: Disk, { id, folder }: TrackedRoot, mounts: readonly Mount
 
 /**
  * Returns the inode and birth time of a folder that is itself a mount point. Both differ once another file system is
- * mounted there. Returns an empty list for any other folder, because users may remove such a folder and make it again.
+ * mounted at this point. Returns an empty list for any other folder, because users may remove such a folder and make it
+ * again.
  */
 function topOf(disk: Disk, folder: string, { point }: Mount, { ino }: { readonly ino: bigint }): string[] {
   return point === folder ? [String(ino), disk.birthOf(folder) ?? "-"] : [];

@@ -37,7 +37,7 @@ export function isFolderStillAt(disk: Disk, path: string, one: KnownFolder): boo
  * True if the folder of a workspace is at a path, even if somebody has moved it there. Device and inode alone do not
  * identify a folder, because a file system may reuse the inode of a removed folder. Therefore, the birth times must be
  * equal. If the record has no birth time, the folder must not be younger than the workspace. On a file system without
- * birth times, device and inode decide alone.
+ * birth times, only device and inode are compared.
  */
 export function isFolderOf(disk: Disk, path: string, one: KnownFolder): boolean {
   const { device, inode, born } = identityAt(disk, path);

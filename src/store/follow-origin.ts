@@ -2,11 +2,14 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { UpstreamLayout } from "../storage/layout.ts";
 import type { Backends } from "./backends.ts";
 
-/** The longest time to wait for the lock, in ms. Waiting helps if the lock's holder is just stopping. */
+/**
+ * The maximum time, in milliseconds, to wait for the lock. Waiting helps if the process that holds the lock is about to
+ * end.
+ */
 const WAIT_MS = 2_000;
 
 /**
- * Takes the lock of the process that syncs a workspace. Disposing of the result releases the lock. The folder
+ * Takes the lock that lets only one process sync a workspace. Disposing of the result releases the lock. The folder
  * `upstream/` must exist. Throws `LOCKED` if another process syncs the workspace.
  */
 export async function followOrigin(backends: Pick<Backends, "openLock">, layout: UpstreamLayout): Promise<Disposable> {

@@ -27,8 +27,8 @@ export class FreedErasures {
   }
 
   /**
-   * True if every erasure is remembered, and if exactly those of its contents are still needed that were needed at the
-   * last `put`. The keys of `erasures` are unique names.
+   * True if every erasure is remembered and still has the same effect: those of its contents that anything needs are
+   * the same as at the last `put`. The keys of `erasures` are unique names.
    */
   async hasAll(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<boolean> {
     if (erasures.size === 0) return true;
@@ -44,8 +44,9 @@ export class FreedErasures {
 }
 
 /**
- * Returns one line for each erasure. The line contains a hash of the erasure's contents that are still needed. Once
- * fewer of these contents are needed, the line differs, and the next collection frees more bytes.
+ * Returns one line for each erasure. If some contents of the erasure are still needed, the line contains a hash over
+ * them. Once fewer of them are needed, the line differs from the remembered one. The next collection then searches
+ * again and frees more bytes.
  */
 async function linesOf(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<string[]> {
   const lines: string[] = [];
@@ -57,7 +58,7 @@ async function linesOf(erasures: ReadonlyMap<string, LoggedErasure>, needed: Nee
   return lines;
 }
 
-/** Returns the contents of the erased paths in the plans in `aside`. Skips a plan that is no longer needed. */
+/** Returns the contents that the plans in `aside` name for the erased paths. Skips a plan that is no longer needed. */
 async function contentsAside({ aside = [] }: LoggedErasure, { alive, blobs }: Needed): Promise<Hash[]> {
   const hashes: (Hash | undefined)[] = [];
   for (const { plan, paths } of aside) {

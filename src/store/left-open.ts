@@ -1,16 +1,16 @@
 import type { Disk } from "../disk/disk.ts";
 
 /**
- * The longest write-ahead log that is left behind, in bytes. A longer log is checkpointed and removed, because the next
- * process must read the whole log.
+ * The maximum size, in bytes, of a write-ahead log that is left behind. A larger log is checkpointed and removed,
+ * because the next process must read the whole log.
  */
 const LONGEST_LEFT = 1024 * 1024;
 
 /**
  * Replaces `close` of a store, and returns the store. The new `close` does nothing if the write-ahead log of the SQLite
- * database at `path` is short but not empty. This is only for a process that ends right afterwards. The next process
- * then reads the write-ahead log, as it would if this process had been killed. A real close costs four syncs, and
- * removes two files that the next process makes again.
+ * database at `path` is short but not empty. Use this function only in a process that ends right after the `close`. The
+ * next process then reads the write-ahead log, as it would if this process had been killed. A real close costs four
+ * syncs, and removes two files that the next process makes again.
  */
 export function leftOpen<Store extends { close(): void | Promise<void> }>(
   disk: Disk,

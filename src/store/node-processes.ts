@@ -42,8 +42,9 @@ const MARK_DIGITS = 16;
  * Returns a mark of a process: a hash of the machine's boot id, the process's start time and the pid. Setting a clock
  * changes none of these. The start time is in ticks since the boot (field 22 in proc_pid_stat(5), the 20th after the
  * name). The pid is included, because several processes can start in one tick. The mark is a hash, because the log goes
- * to other machines. Returns `undefined` if the process is gone or there is no /proc. Also returns `undefined` without
- * a readable boot id, because other processes may be able to read it and would compute another mark.
+ * to other machines. Returns `undefined` if the process is gone or there is no /proc. Also returns `undefined` if this
+ * process cannot read the boot id. Otherwise, a process that can read the boot id would compute another mark for the
+ * same process.
  */
 function markOf(disk: Disk, pid: number): string | undefined {
   const stat = readStart(disk, `/proc/${pid}/stat`);
@@ -55,7 +56,8 @@ function markOf(disk: Disk, pid: number): string | undefined {
 }
 
 /**
- * The most ancestors that are followed. The chain of parents may become a cycle if pids are reused during the search.
+ * The maximum number of ancestors that are followed. The chain of parents may become a cycle if pids are reused during
+ * the search.
  */
 const MOST_ANCESTORS = 1_000;
 
@@ -80,7 +82,10 @@ function parentIn(disk: Disk, pid: number): number | undefined {
   return parent === null ? undefined : Number(parent[1]);
 }
 
-/** Finds parents in one listing of POSIX `ps`. If `ps` fails, finds none. */
+/**
+ * Resolves to a function that returns a process's parent, from one listing of POSIX `ps`. If `ps` fails, the function
+ * returns `undefined` for every process.
+ */
 async function parentsByPs(): Promise<(pid: number) => number | undefined> {
   const { promise, resolve } = Promise.withResolvers<string>();
   execFile("ps", ["-A", "-o", "pid=", "-o", "ppid="], (_error, stdout) => resolve(stdout));
@@ -107,8 +112,8 @@ const STAT_BYTES = 1_024;
 
 /**
  * Returns `dead` for a zombie (state `Z`) or a dead process (`X`), and `stopped` for a process that a signal or a
- * debugger has stopped (`T`, `t`). `kill` succeeds even for a zombie. In proc_pid_stat(5), the state is the letter after
- * the last `)`. Returns `undefined` for all other states, and if the state is unknown.
+ * debugger has stopped (`T`, `t`). Returns `undefined` for all other states, and if the state is unknown. This check is
+ * needed because `kill` succeeds even for a zombie. In proc_pid_stat(5), the state is the letter after the last `)`.
  */
 function stateOf(disk: Disk, pid: number): "dead" | "stopped" | undefined {
   const stat = readStart(disk, `/proc/${pid}/stat`);

@@ -3,7 +3,7 @@ import type { RootRecord } from "../core/records/workspace-record.ts";
 import type { ListedWorkspace } from "./roots-cache.ts";
 import { isIn, placeOfRoot } from "../core/tree/root-place.ts";
 
-/** Throws `REFUSED` if the workspace does not track one of the roots after the first. */
+/** Throws `REFUSED` if any root after the first is not tracked by the workspace. */
 export function refuseFurther(found: ListedWorkspace, [, ...further]: readonly RootRecord[]): void {
   const other = further.map(placeOfRoot).find((place) => !found.folders.includes(place));
   if (other === undefined) return;
@@ -63,7 +63,10 @@ const ITSELF = [
   ...["/private", "/private/tmp", "/private/var", "/Users", "/Volumes"],
 ];
 
-/** Throws `UNSAFE` for a folder of the system, because hardly anybody means to sync one. `folder` must be absolute. */
+/**
+ * Throws `UNSAFE` for a folder of the system, because hardly anybody wants to sync such a folder. `folder` must be
+ * absolute.
+ */
 export function refuseSystemFolder(folder: string): void {
   const isSystem = ITSELF.includes(folder) || WHOLE.some((one) => folder === one || folder.startsWith(`${one}/`));
   if (!isSystem) return;

@@ -7,8 +7,8 @@ import { findInFolder } from "../worktree/files/find-in-folder.ts";
 import { wholePath } from "../core/tree/root-place.ts";
 
 /**
- * Returns the source of contents at a place. Throws `NOT_FOUND` if the path is no folder. Throws `USAGE` if the path is
- * not absolute or `place.store` is no store.
+ * Returns the source of good contents at a place (a folder, another store, or a workspace). Throws `NOT_FOUND` if the
+ * path is no folder. Throws `USAGE` if the path is not absolute or `place.store` is no store.
  */
 export function repairSource(
   { disk, isStore, findContents }: Pick<Backends, "disk" | "isStore" | "findContents">,

@@ -11,7 +11,7 @@ import type { Disk } from "../disk/disk.ts";
 import type { Retention } from "../engine/log/context.ts";
 import { readText } from "./file-head-keeper.ts";
 
-/** The retention limits of a caller, and defaults in place of the built-in ones. */
+/** The retention limits that the caller gives, and the defaults that replace the built-in defaults. */
 export interface RetentionInputs {
   readonly given: Partial<RetentionShape>;
   readonly defaults: Partial<RetentionShape>;

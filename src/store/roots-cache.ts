@@ -47,7 +47,7 @@ export class RootsCache {
   readonly #backends: HistoryBackends;
   readonly #disk: Disk;
   readonly #layout: StoreLayout;
-  /** The content last read, and the file's mark at that time. */
+  /** The content that was last read from the file, and the file's mark at that time. */
   #loaded: { readonly mark: string; readonly known: ReadonlyMap<string, ListedWorkspace> } | undefined;
 
   constructor(backends: HistoryBackends, layout: StoreLayout) {
@@ -128,7 +128,8 @@ export class RootsCache {
     const [{ last }, problem] = [found, problemText(found)];
     if (problem === undefined) return last === undefined ? undefined : listedWorkspace(id, last.record, last.seq);
     if (last !== undefined) return { ...listedWorkspace(id, last.record, last.seq), problem };
-    // The history began at the modification time of `workspace.json`, because the file is written only at that time.
+    // `workspace.json` is written only when the history begins. So its modification time tells when the workspace was
+    // created.
     const made = this.#disk.lstat(layout.workspaceJson) ?? this.#disk.lstat(layout.folder);
     const created = new Date(Number((made?.mtimeNs ?? 0n) / 1_000_000n)).toISOString();
     return { id, seq: 0, folders: [], single: false, device: "", inode: "", created, problem };

@@ -67,8 +67,8 @@ function placeOf(disk: Disk, given: string): Place {
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR"]);
 
 /**
- * Returns the path with its links resolved. Throws `NOT_FOUND` if nothing is there, and `USAGE` as `refuseProcessPath`
- * does.
+ * Returns the path with its links resolved. Throws `NOT_FOUND` if the path does not exist, and `USAGE` for the paths
+ * that `refuseProcessPath` refuses.
  */
 export function resolved(disk: Disk, given: string): string {
   try {
@@ -126,13 +126,15 @@ interface StorePlaces {
 /** The folders in a home folder for a person's own files, as macOS and most Linux systems name them. */
 const PERSONAL = ["Desktop", "Documents", "Downloads"] as const;
 
-/** The variables in `user-dirs.dirs` (freedesktop.org) that name these folders in the person's language. */
+/** Matches the lines of `user-dirs.dirs` (freedesktop.org) that name these folders in the person's language. */
 const VARIABLES = /^\s*XDG_(?:DESKTOP|DOCUMENTS|DOWNLOAD)_DIR="((?:[^"\\]|\\.)*)"\s*$/gm;
 
-/** The most bytes that are read of `user-dirs.dirs`. Usually, the file has a few lines. */
+/** The maximum number of bytes that are read from `user-dirs.dirs`. Usually, the file has only a few lines. */
 const MOST_BYTES = 64 * 1024;
 
-/** Describes a personal place to people. Returns `undefined` for any other folder. `folder` must have no links. */
+/**
+ * Returns a description of a personal place for people; `undefined` for any other folder. `folder` must have no links.
+ */
 function personalPlace(disk: Disk, folder: string, { configFolder, userHome }: StorePlaces): string | undefined {
   if (folder === "/") return "the whole file system";
   if (userHome === undefined) return undefined;
@@ -172,7 +174,10 @@ function textOf(disk: Disk, file: string): string {
   }
 }
 
-/** Returns the path with its links resolved; an empty list if it cannot be resolved. */
+/**
+ * Returns a list of one path: the given path with its links resolved. Returns an empty list if the path cannot be
+ * resolved.
+ */
 function resolvedPlace(disk: Disk, path: string): string[] {
   try {
     return [disk.realpath(path)];

@@ -3,19 +3,19 @@ import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { GitCommand, GitOutput, RunGit } from "../worktree/git/run-git.ts";
 
-/** The longest text of an error of git that is reported, in characters. */
+/** The maximum length, in characters, of git's own error text in a report. */
 const MOST_ERROR = 300;
 
 export interface GitProgramOptions {
   readonly disk: Pick<Disk, "realpath" | "lstat">;
-  /** Folders in which no program is started, because others can write there: the tracked folders. */
+  /** Returns the folders from which no program is started, because others can write to them: the tracked folders. */
   readonly untrusted: () => readonly string[];
 }
 
 /** Returns the function that runs git. It starts no `git` that lies in an untrusted folder. */
 export function gitRunner(options: GitProgramOptions): RunGit {
   return async (command) => {
-    // Only PATH is taken over, because without it git could not be found.
+    // Only `PATH` is read from the environment, because git is looked up in it.
     // oxlint-disable-next-line node/no-process-env
     const found = findGit(process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin", options);
     if (found === undefined) return { stdout: Buffer.alloc(0), problem: "git is not installed" };
@@ -30,9 +30,9 @@ export interface GitProgram {
 }
 
 /**
- * Finds git in the folders of a `PATH`. Leaves out a folder that is no absolute path or lies in an untrusted folder, and
- * a `git` that is a link into an untrusted folder: an npm script has `node_modules/.bin` in its `PATH`, where an agent
- * can put a program. Returns `undefined` if no git is left.
+ * Finds git in the folders of a `PATH`. Leaves out a folder whose path is not absolute, a folder within an untrusted
+ * folder, and a `git` that is a link into an untrusted folder. An npm script, for example, has `node_modules/.bin` in
+ * its `PATH`, and an agent can put a program there. Returns `undefined` if no other folder has a git.
  */
 function findGit(path: string, { disk, untrusted }: GitProgramOptions): GitProgram | undefined {
   const realOf = (name: string): string | undefined => {

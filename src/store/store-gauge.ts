@@ -1,16 +1,16 @@
 import type { Disk, NodeKind } from "../disk/disk.ts";
 import { errnoOf } from "../core/values/errors.ts";
 
-/** The greatest age of a measurement, in ms. An older measurement is repeated. */
+/** The maximum age of a measurement, in milliseconds. An older measurement is repeated. */
 const LOOK_MS = 5_000;
 
-/** The most bytes that are written before the next measurement. */
+/** The maximum number of bytes that are written before the next measurement. */
 const LOOK_BYTES = 16 * 1024 * 1024;
 
 /**
  * Estimates the size of a store in bytes as the last measurement plus the bytes written since. Measurements are rare,
  * because each one looks at every file. Writes of other processes are included only from the next measurement on. The
- * objects that are kept of git folders do not count: nearly all of them are links, and take no space.
+ * kept objects of git folders do not count, because nearly all of them are hard links and take no further space.
  */
 export class StoreGauge {
   readonly #disk: Disk;
@@ -50,12 +50,15 @@ export class StoreGauge {
   }
 }
 
-/** A folder with objects of a git folder, most of which are links to the files of the repository (`keptGit`). */
+/**
+ * Matches the path of a folder with the kept objects of a git folder (`keptGit`). Most of these objects are hard links
+ * to files of the repository.
+ */
 const IS_OF_GIT = /\/workspaces\/[^/]+\/git\/[^/]+\/files$/;
 
 /**
  * Returns the size of a folder's files in bytes; 0 if there is no such folder. Files that disappear meanwhile count as
- * empty. Objects of a git folder count only if the repository does not have the same file.
+ * empty. A kept object of a git folder counts only if it is not a hard link to a file of the repository.
  */
 export function treeSize(disk: Disk, folder: string): number {
   return sizeWithin(disk, folder, (path) => unlinkedSize(disk, path));
@@ -69,7 +72,10 @@ function unlinkedSize(disk: Disk, folder: string): number {
   });
 }
 
-/** `sizeOfGit` returns what a folder with objects of a git folder counts. */
+/**
+ * Returns the size of a folder's files in bytes. `sizeOfGit` returns the number of bytes to count for a folder with the
+ * kept objects of a git folder.
+ */
 function sizeWithin(disk: Disk, folder: string, sizeOfGit: (folder: string) => number): number {
   if (disk.lstat(folder) === undefined) return 0;
   if (IS_OF_GIT.test(folder)) return sizeOfGit(folder);

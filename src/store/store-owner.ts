@@ -13,8 +13,8 @@ interface StorePlaces {
 }
 
 /**
- * The folder that is made first in each place. Its owner is the user of the place. The owner of the place itself may be
- * root, because the place may be a mount point.
+ * Maps a place (the store, or the configuration folder) to the folder that is made first in it. The owner of that
+ * folder is the user of the place. The place itself may belong to root, because it may be a mount point.
  */
 const FIRST = { home: "workspaces", configFolder: "heads" } as const;
 
@@ -83,8 +83,9 @@ export function refuseOthersStore(disk: Disk, places: StorePlaces): void {
 }
 
 /**
- * True if this process can make a file for the folder's user. This is possible on file systems on which every file
- * belongs to one user. To find out, makes a file. The disk refuses a file that would belong to another user.
+ * True if a file that this process makes in the folder belongs to the folder's user. This is so on a file system on
+ * which all files belong to one user. To find out, makes a file and removes it. The disk refuses to make a file that
+ * would belong to another user.
  */
 function keepsNoOwners(disk: Disk, folder: string): boolean {
   const path = `${folder}/.owner-${process.pid}`;
@@ -102,8 +103,8 @@ function keepsNoOwners(disk: Disk, folder: string): boolean {
 const NAMED = 3;
 
 /**
- * Folders whose contents are not checked. Each user has a folder in Node's cache. Staged files, and links to the objects
- * of git repositories, have the modes and owners of the workspace's files.
+ * Matches the folders whose contents are not checked. Each user has a folder in Node's cache. Staged files, and links
+ * to the objects of git repositories, have the modes and owners of the workspace's files.
  */
 const NOT_OURS = /^(?:cache\/compile|(?:workspaces|forgotten)\/[^/]+\/(?:staging|git\/[^/]+\/files))$/;
 
@@ -175,8 +176,8 @@ function hinderedIn(disk: Disk, folder: string, uid: number): Hindered[] {
 }
 
 /**
- * Describes to people why the user cannot read and write a path. Returns `undefined` if the user can do both. The owner
- * and the mode of a link do not matter.
+ * Returns the reason, in words for people, why the user cannot read and write a path; `undefined` if the user can do
+ * both. The owner and the mode of a link do not matter.
  */
 function hindrance({ kind, mode, uid: owner }: FileStat, uid: number): string | undefined {
   if (kind === "symlink") return undefined;

@@ -39,7 +39,7 @@ export class Tombstones {
     this.#store = home;
   }
 
-  /** Returns this store's note; `undefined` if there is none, or it cannot be decoded. */
+  /** Returns this store's note with the given id; `undefined` if there is no such note, or if it cannot be decoded. */
   get(id: string): Tombstone | undefined {
     return this.#own(id)[0]?.stone;
   }

@@ -5,7 +5,7 @@ import { writeFileDurably } from "../disk/write-fully.ts";
 import type { TraitsMemory } from "../worktree/files/folder-probe.ts";
 import { makeFolders, readDerived } from "./file-head-keeper.ts";
 
-/** The most mounts that are remembered. The mount that was set longest ago is dropped first. */
+/** The maximum number of mounts that are remembered. The mount that was set longest ago is dropped first. */
 const MOST = 64;
 /** The version of the file's format. A file of another version is read as empty. */
 const VERSION = 1;
@@ -36,8 +36,8 @@ export class FileTraitsMemory implements TraitsMemory {
       makeFolders(this.#disk, this.#path.slice(0, this.#path.lastIndexOf("/")));
       writeFileDurably(this.#disk, this.#path, Buffer.from(JSON.stringify(kept)), { mark: `.${process.pid}` });
     } catch (error) {
-      // Ignore the error of a store that cannot be written, because the next write of data that is not derived reports
-      // it.
+      // Ignore the error of a store that cannot be written, because the next write of other data reports the same
+      // error.
       if (errnoOf(error) === undefined) throw error;
     }
   }

@@ -15,7 +15,7 @@ export function writeWorkspaceFile(disk: Disk, path: string, id: string): void {
   writeFileDurably(disk, path, Buffer.from(textOf(id)));
 }
 
-/** Returns the fault of the file, for people; `undefined` if there is none. */
+/** Returns the fault of the file in words for people; `undefined` if the file is sound. */
 export function faultOfWorkspaceFile(disk: Disk, path: string, id: string): string | undefined {
   const text = readText(disk, path);
   if (text === undefined) return "it is not there";
@@ -31,9 +31,9 @@ export function refuseOtherWorkspace(disk: Disk, path: string): void {
   if (format !== undefined) refuseOtherFormat(Number(format), `the workspace of ${path}`);
 }
 
-/** The ending of a folder that is not complete yet. Such a folder is no workspace. */
+/** The ending of the name of a folder that is not complete yet. Such a folder is no workspace. */
 const UNFINISHED = ".new";
-/** The ending of a folder that is being removed for good. Such a folder is no workspace. */
+/** The ending of the name of a folder that is being removed for good. Such a folder is no workspace. */
 const FORGOTTEN = ".forgotten";
 
 export function unfinishedName(id: string): string {
