@@ -1,7 +1,9 @@
 /** An absolute path, as text or as bytes. */
 export type DiskPath = string | Buffer;
 
-/** The kind of a name. `special` stands for a FIFO, a socket or a device. Chronicle never opens these. */
+/**
+ * The kind of the entry with a name. `special` stands for a FIFO, a socket or a device. Chronicle never opens these.
+ */
 export type NodeKind = "file" | "symlink" | "dir" | "special";
 
 export interface FileStat {
@@ -102,7 +104,7 @@ export interface Disk {
   syncBeside(fd: number): Promise<void>;
   /** Makes the names in a folder durable. */
   syncFolder(path: DiskPath): void;
-  /** Like `syncFolder`, but does not block this thread. The path is used only before this call returns. */
+  /** Like `syncFolder`, but does not block this thread. The path need not stay valid after this call has returned. */
   syncFolderBeside(path: DiskPath): Promise<void>;
   /** Makes everything on the file system of this path durable (`syncfs`). Returns false if the platform cannot. */
   syncAll(path: DiskPath): boolean;
@@ -121,9 +123,9 @@ export interface Disk {
   removeFolder(path: DiskPath): void;
   unlink(path: DiskPath): void;
   /**
-   * Unlinks the paths, several at a time. Freeing space takes time, so this call does not block this thread. Folder
-   * descriptors in the paths must stay open until the promise is settled. Rejects with the first failure as soon as no
-   * removal is running. Some of the paths can then still exist.
+   * Unlinks the paths, several at a time. Does not block this thread, because it takes time to free space. Folder
+   * descriptors in the paths must stay open until the promise is settled. After a failure, waits for the removals that
+   * are running, and rejects with the first failure. Some of the paths can then still exist.
    */
   unlinkAllBeside(paths: readonly DiskPath[]): Promise<void>;
   rename(from: DiskPath, to: DiskPath): void;
@@ -199,7 +201,7 @@ export interface Disk {
   watchLosses(): number;
   /** Calls `onLoss` soon after the system may have dropped events, until the result is disposed of. */
   onWatchLoss(onLoss: () => void): Disposable;
-  /** Returns how many watches this process has open, and how many it should have at most. */
+  /** Returns the number of open watches of this process, and the maximum number that it should have. */
   watchUse(): WatchUse;
 }
 

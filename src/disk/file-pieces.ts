@@ -9,7 +9,7 @@ const PIECE = 256 * 1024;
 export function* filePieces(disk: Disk, path: string): Generator<Uint8Array, void> {
   const fd = disk.open(disk.realpath(path), "read");
   try {
-    // A reader could not tell the end of a pipe from a pause.
+    // Refuse a pipe, because a reader cannot distinguish a pause in a pipe from its end.
     if (disk.fstat(fd).kind === "special")
       throw Object.assign(new Error("ENOTSUP: no regular file"), { code: "ENOTSUP" });
     for (;;) {

@@ -2,7 +2,7 @@ import { type BigIntStats, constants as C } from "node:fs";
 import { keptTime } from "../core/values/entry.ts";
 import type { FileStat, NodeKind } from "./disk.ts";
 
-/** Converts a stat of Node. */
+/** Converts the result of Node's `stat` calls to a `FileStat`. */
 export function fileStat(stats: BigIntStats): FileStat {
   const mode = Number(stats.mode);
   return {

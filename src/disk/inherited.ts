@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 /**
- * Node opens descriptors of these kinds for itself before the first line of a program runs. An inherited descriptor of
- * such a kind cannot be distinguished from Node's own.
+ * Matches the targets of descriptors that Node opens for itself before the first line of a program runs. An inherited
+ * descriptor of such a kind cannot be distinguished from Node's own.
  */
 const OF_NODE = /^anon_inode:\[(?:eventpoll|eventfd|io_uring)\]$/;
 
@@ -38,7 +38,7 @@ export function inheritedDescriptors(): ReadonlyMap<number, string> {
   return new Map(inherited.map(({ fd, target }) => [fd, target]));
 }
 
-/** Returns the descriptors that still have the same target. */
+/** Returns those of the given descriptors that are still open with the same target. */
 export function stillOpen(descriptors: ReadonlyMap<number, string>): readonly number[] {
   if (descriptors.size === 0) return [];
   return descriptorsOf("self").flatMap(({ fd, target }) => (descriptors.get(fd) === target ? [fd] : []));

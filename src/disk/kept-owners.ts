@@ -4,7 +4,7 @@ import * as fs from "node:fs";
 
 /**
  * The error for a file or folder that was not made, because its owner would not be the owner of the folder around it.
- * It is a system error with its own hint.
+ * It has the code of a system error, and a hint of its own.
  */
 class OthersFolder extends Error {
   readonly code = "EACCES";
@@ -46,8 +46,9 @@ export interface KeptOwner {
 }
 
 /**
- * Calls `remove` and throws if an open file that was just made does not belong to the owner. The file itself is
- * checked, because on a file system that stores no owners everything belongs to one user.
+ * Calls `remove` and throws if an open file that was just made does not belong to the owner. The file's own user is
+ * checked, not the user of this process: on a file system that stores no owners, the file can belong to the right user
+ * all the same.
  */
 export function mustBelongTo({ folder, uid }: KeptOwner, fd: number, remove: () => void): void {
   if (fs.fstatSync(fd).uid === uid) return;
@@ -141,7 +142,7 @@ export function giveAsPermitted(fd: number, owner: Owner): boolean {
   if (stat.uid === owner.uid && stat.gid === owner.gid) return true;
   if (stat.isDirectory() && fs.readdirSync(`/proc/self/fd/${fd}`).length > 0) return false;
   if (stat.uid !== owner.uid && isGiven(fd, owner)) return true;
-  // Only the group may be changed.
+  // The user could not be changed, so try to change only the group.
   return (isGiven(fd, { uid: stat.uid, gid: owner.gid }) || stat.gid === owner.gid) && stat.uid === owner.uid;
 }
 

@@ -188,7 +188,8 @@ export class NodeDisk implements Disk {
 
   someNames(path: DiskPath, most: number): Buffer[] {
     const names: Buffer[] = [];
-    // Node cannot read a folder name by name as buffers. As latin1, the names preserve their bytes.
+    // Node cannot yield the names of a folder one by one as buffers. Decoded as latin1, the names keep their exact
+    // bytes.
     const folder = fs.opendirSync(path, { encoding: "latin1", bufferSize: Math.max(1, most) });
     try {
       for (let item = folder.readSync(); item !== null && names.length < most; item = folder.readSync())
@@ -462,10 +463,10 @@ let program: { readonly path: string | undefined } | undefined;
 let touch: { readonly path: string | undefined } | undefined;
 
 /**
- * Sets the modification time of an open file or folder. Node passes a time as a double of seconds, which is up to 240
- * ns off today, so GNU's `touch` sets times that a double cannot hold. Each call of `touch` takes 2 ms. `touch` gets
- * the open descriptor as its output, which `-` names. Therefore, `touch` changes this file even if the file's name now
- * leads to another file.
+ * Sets the modification time of an open file or folder. Node passes a time as a double of seconds, whose error is up to
+ * 240 ns today. Therefore, GNU's `touch` sets the times that a double cannot hold. Each call of `touch` takes 2 ms.
+ * `touch` gets the open descriptor as its output, which `-` names. Therefore, `touch` changes this file even if the
+ * file's name now leads to another file.
  */
 function setTime(fd: number, mtimeNs: bigint): void {
   const seconds = Number(mtimeNs) / 1e9;
@@ -621,7 +622,10 @@ const OPTIONS = ["-ldnbUZ", "--"];
 const AT_ONCE = 200;
 const MOST_LISTED_BYTES = 64 * 1024 * 1024;
 
-/** Groups: the setgid bit; a mark (`+`: an access control list); the group; the label (`?` if the system has none). */
+/**
+ * Matches such a line. Groups: the setgid bit; a mark (`+`: an access control list); the group; the label (`?` if the
+ * system has none).
+ */
 const LINE = /^d[r-][w-][x-][r-][w-]([xsS-])[r-][w-][xtT-]([.+@]?) +\d+ \d+ +(\d+) +(\S+) /;
 
 /** The properties that a new file inherits from its folder. */

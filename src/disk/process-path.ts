@@ -5,7 +5,7 @@ import type { Disk } from "./disk.ts";
 
 /** The maximum number of links that are followed, which is the system's limit. */
 const MOST_LINKS = 40;
-/** Paths that each process sees differently: `self`, process numbers, open files (proc(5), fd(4)). */
+/** Matches paths that each process sees differently: `self`, process numbers, open files (proc(5), fd(4)). */
 const OF_PROCESSES = /^\/(?:proc|dev\/fd)(?:\/|$)/;
 
 /**

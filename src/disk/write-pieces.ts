@@ -17,9 +17,9 @@ export function refuseThere(disk: Disk, path: string, force: boolean): void {
 }
 
 /**
- * Writes a file of any length at an absolute path from its pieces, durably: first under a temporary name beside it, then
- * renamed. Returns the length. If it fails, neither file is left. Throws the errors of `refuseThere`, of the pieces, and
- * of the disk. The file gets the mode 0600.
+ * Writes a file of any length at an absolute path from its pieces, durably. First writes the pieces to a temporary file
+ * in the same folder, and then renames this file. Returns the length in bytes. After a failure, the temporary file is
+ * removed. Throws the errors of `refuseThere`, of the pieces, and of the disk. The file gets the mode 0600.
  */
 export async function writePiecesDurably(
   disk: Disk,
@@ -31,7 +31,7 @@ export async function writePiecesDurably(
   if (disk.lstat(fresh) !== undefined) disk.unlink(fresh);
   try {
     const bytes = await writePieces(disk, fresh, pieces);
-    // Somebody may have written a file there meanwhile.
+    // Another program may have made a file at this path meanwhile.
     refuseThere(disk, path, force);
     disk.rename(fresh, path);
     disk.syncFolder(folderOf(path));

@@ -39,7 +39,7 @@ import { sendEvents } from "./answers/send-events.ts";
 import { SAFE_HEADERS, replyProblem } from "./answers/send.ts";
 import { optional } from "../util/optional.ts";
 
-/** The parts and settings of a server that answer requests. */
+/** The parts and settings of a server that are needed to answer a request. */
 export interface Answering extends StoreParts {
   readonly version: string;
   /**
@@ -49,7 +49,7 @@ export interface Answering extends StoreParts {
   readonly defaultWorkspace: () => string | null;
   /** True while the default workspace is not known yet. If `isStarting` is absent, the default workspace is known. */
   readonly isStarting?: () => boolean;
-  /** The replies to changes with an idempotency key, for repeated requests. */
+  /** The replies to changes with an idempotency key. A repeated request gets the stored reply. */
   readonly replies: IdempotencyStore;
   /** Loads the code that runs syncs. If absent, the server runs no syncs. */
   readonly syncs?: () => Promise<SyncApi>;
@@ -66,12 +66,12 @@ export interface Answering extends StoreParts {
   readonly stopping: AbortSignal;
 }
 
-/** Shared by all requests of a server. */
+/** The parts that all requests of a server share. */
 export interface Shared extends Answering {
   readonly refusals: Refusals;
   /** Limits the number of event streams of each caller. */
   readonly streams: ConcurrencyLimit;
-  /** The queues of heavy requests, by the kind of the request. */
+  /** Maps a kind of heavy request to the queue of such requests. */
   readonly heavy: Readonly<Record<Heavy, HeavyReads>>;
 }
 
@@ -195,8 +195,8 @@ export class RequestAnswer {
 
   /**
    * Returns the role that is checked: the caller's role, but at most `agent` for a call on behalf of an agent. A call
-   * on a workspace is always checked with the caller's role. There, the engine itself refuses an agent's attempt, and
-   * records the refusal.
+   * on a workspace is always checked with the caller's role. For such a call, the engine itself refuses an agent's
+   * attempt and records the refusal.
    */
   #roleFor({ on }: Route): Role {
     const { role } = this.#visit.caller;
@@ -262,8 +262,8 @@ export class RequestAnswer {
 
   /**
    * Answers a request about syncs. Throws `FORBIDDEN` for any caller except the owner and the owner's page. Only the
-   * owner may start a sync, because that names a folder of this machine. Throws `UNAVAILABLE` if this server runs no
-   * syncs.
+   * owner may start a sync, because the start of a sync names a folder of this machine. Throws `UNAVAILABLE` if this
+   * server runs no syncs.
    */
   async #askSyncs(reply: FastifyReply, signal: AbortSignal): Promise<void> {
     const row = this.#row;
@@ -441,8 +441,8 @@ export class RequestAnswer {
    * errors of `replyBefore`.
    */
   #replyBefore(): KeptReply | undefined {
-    // A repeated request must have the same key and the same body. Bodies of bytes are not read yet, so `#reply` looks
-    // up the keys of such requests.
+    // A repeated request must have the same key and the same body. A body of bytes has not been read at this point.
+    // Therefore, `#reply` looks up the key of a request with such a body.
     const change = this.#row.bytes === undefined ? this.#namedChange() : undefined;
     return change === undefined ? undefined : replyBefore(this.#with.replies, change);
   }

@@ -1,15 +1,18 @@
 import type { KeptReply, IdempotencyStore, Standing } from "./idempotent.ts";
 
-/** The limit of remembered changes. Changes that are still being made can exceed the limit. */
+/** The maximum number of remembered changes. Changes that are still being made can exceed this number. */
 const MOST = 10_000;
 /**
  * The time for which a change is remembered after it has begun, in milliseconds. A change that takes longer is
  * remembered until it has ended.
  */
 const DAY_MS = 86_400_000;
-/** The limit of all kept replies, in characters of JSON. Above it, `{ done: true }` replaces the oldest replies. */
+/**
+ * The maximum total length of the kept replies, in characters of JSON. Above it, `{ done: true }` replaces the oldest
+ * replies.
+ */
 const MOST_KEPT = 8 * 1024 ** 2;
-/** Replies of at most this many characters are neither counted for `MOST_KEPT` nor replaced. */
+/** The maximum length, in characters, of a reply that is neither counted for `MOST_KEPT` nor replaced. */
 const SHORT = 100;
 
 export interface BookEntry {
@@ -23,7 +26,7 @@ export interface BookEntry {
 export class MemoryIdempotencyStore implements IdempotencyStore {
   /** The changes by key, oldest first. */
   readonly #entries = new Map<string, BookEntry>();
-  /** The lengths of the replies longer than `SHORT`, by key, oldest first. */
+  /** Maps a key to the length of its reply if the reply is longer than `SHORT`. Oldest first. */
   readonly #lengths = new Map<string, number>();
   #kept = 0;
 

@@ -111,8 +111,8 @@ export function unexpectedProblem(thrown: unknown, { report, commands }: Omit<Pr
 }
 
 /**
- * Puts `…` in place of the hidden folders (except `/`). Longer paths are replaced first, because one hidden folder may
- * lie in another.
+ * Returns the text with `…` in place of the hidden folders (except `/`). Longer paths are replaced first, because one
+ * hidden folder may lie in another.
  */
 export function hide(text: string, hidden: readonly string[]): string {
   const longestFirst = hidden.toSorted((a, b) => b.length - a.length);
@@ -171,7 +171,7 @@ export function formProblem(error: unknown): Problem | undefined {
   return status >= 400 && status < 500 ? makeProblem(status, "USAGE", "this request is not well formed") : undefined;
 }
 
-/** A problem as the reply of a quick route. */
+/** Returns a problem as the reply of a quick route. */
 export function problemReply(problem: Problem, headers: ServerReply["headers"] = {}): ServerReply {
   const type = { "content-type": "application/problem+json; charset=utf-8" };
   return { status: problem.status, headers: { ...type, ...headers }, body: JSON.stringify(problem) };

@@ -4,13 +4,13 @@ import { ChronicleError } from "../../core/values/errors.ts";
 /** The maximum length of an idempotency key, in characters. */
 const MAX_KEY = 128;
 
-/** The ETags in a header (RFC 9110 §8.8.3). */
+/** Matches each ETag in a header (RFC 9110 §8.8.3). */
 const TAGS = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g;
 
-/** The ETag of a file is the hash of its content. The ETag of a folder is empty. */
+/** Matches the ETag of a file, which is the hash of its content, and the ETag of a folder, which is empty. */
 const HASH = /^(?:[0-9a-f]{64})?$/;
 
-/** Thrown for a body with a content encoding, because the server decodes none. */
+/** Thrown for a body with a content encoding, because the server decodes no content encoding. */
 export class Encoded extends Error {}
 
 /** Throws `Encoded` if the body has a content encoding. */

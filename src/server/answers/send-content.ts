@@ -7,7 +7,7 @@ import { isKnown } from "./received.ts";
 import { type Headers, replyProblem, SAFE_HEADERS } from "./send.ts";
 import { writeTo } from "../limits/slow-peer.ts";
 
-/** Contents up to this size, in bytes, are sent in one piece. */
+/** The maximum size, in bytes, of a content that is sent in one piece. */
 const SMALL = 64 * 1024;
 const EMPTY = new Uint8Array();
 
@@ -99,7 +99,7 @@ function refuseShort(sent: number, length: number): void {
   if (sent !== length) throw new Error(`a content of ${length} bytes ended after ${sent}`);
 }
 
-/** `end` is exclusive. */
+/** A range of bytes. `end` is exclusive. */
 interface ByteRange {
   readonly start: number;
   readonly end: number;
@@ -127,7 +127,10 @@ function suffix(length: number, size: number): ByteRange | "unsatisfiable" {
   return length === 0 || size === 0 ? "unsatisfiable" : { start: Math.max(0, size - length), end: size };
 }
 
-/** The types of files in which a browser runs no code. All other files are sent as plain text or as bytes. */
+/**
+ * Maps an extension to the media type of files in which a browser runs no code. All other files are sent as plain text
+ * or as bytes.
+ */
 const BY_EXTENSION: ReadonlyMap<string, string> = new Map(
   Object.entries({
     png: "image/png",
@@ -152,8 +155,8 @@ const PLAIN = "text/plain; charset=utf-8";
 const BYTES = "application/octet-stream";
 
 /**
- * Extensions of files that are sent as plain text. Markup, scripts and styles are among them, so that no browser runs
- * or applies them.
+ * Matches the extensions of files that are sent as plain text. Markup, scripts and styles are among them, so that no
+ * browser runs or applies them.
  */
 const TEXT =
   /^(bash|bat|c|cc|cfg|clj|conf|cpp|cs|css|csv|dart|diff|ex|exs|go|gradle|graphql|h|hpp|hs|htm|html|ini|java|jl|js|json|jsonc|jsonl|jsx|kt|less|lock|log|lua|m|md|mjs|cjs|mts|cts|ml|nix|patch|php|pl|properties|proto|ps1|py|r|rb|rs|sass|scala|scss|sh|sql|svelte|svg|swift|tex|tf|toml|ts|tsv|tsx|txt|vue|xhtml|xml|yaml|yml|zig|zsh)$/;

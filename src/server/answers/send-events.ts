@@ -60,7 +60,8 @@ export async function sendEvents(
 }
 
 /**
- * The texts of events. Each text is encoded only once, because all followers of a workspace get the same event object.
+ * Maps an event to its encoded text. Each event is encoded only once, because all followers of a workspace get the same
+ * event object.
  */
 const texts = new WeakMap<object, Buffer>();
 

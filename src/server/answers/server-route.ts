@@ -4,7 +4,7 @@ export interface ServerRequest {
   readonly method: string;
   /** The path, decoded once, without the query. */
   readonly path: string;
-  /** The `:name` components of the route's path, by name. */
+  /** Maps the name of each `:name` component in the route's path to the component of the request's path. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
@@ -46,9 +46,14 @@ export interface ServerRoute {
   readonly open?: true;
   /** True if the route also answers operators of the whole store on a port. */
   readonly forOperators?: true;
-  /** True if the route exists only on listeners that offer the page. If it takes GET, it takes HEAD as well. */
+  /**
+   * True if the route exists only on listeners that offer the page. Such a route also takes HEAD if its method is GET.
+   */
   readonly ofPage?: true;
-  /** True if a link on a page of another site may lead to the route. Its answer must reveal nothing and do nothing. */
+  /**
+   * True if a link on a page of another site may lead to the route. The answer to such a request must reveal nothing
+   * and change nothing.
+   */
   readonly fromLinks?: true;
   handle(request: ServerRequest): Promise<ServerReply>;
 }

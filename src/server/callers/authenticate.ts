@@ -12,8 +12,8 @@ import { optional } from "../../util/optional.ts";
 export const WRONG: Rate = { burst: 10, perSecond: 0.2 };
 
 /**
- * Returns the bearer of a token that is not in the token store (OIDC); `undefined` if the token is not valid. Throws
- * `UNAVAILABLE` if the issuer cannot be reached.
+ * Resolves to the bearer of a token that is not in the token store but comes from another issuer (OIDC); `undefined` if
+ * the token is not valid. Throws `UNAVAILABLE` if the issuer cannot be reached.
  */
 export type OtherIssuer = (token: string) => Promise<Caller | undefined>;
 
@@ -62,7 +62,8 @@ export class Authenticator {
 
   /**
    * Returns the bearer of a token that was valid before. Returns `undefined` if the token is no longer valid, and
-   * "unavailable" if its issuer cannot be reached. The rate of wrong tokens is not affected. `page`: as in `callerOf`.
+   * "unavailable" if its issuer cannot be reached. An invalid token does not count as a wrong token of this address.
+   * `page`: as in `callerOf`.
    */
   async bearerOf(authorization: string | undefined, page?: PageTokens): Promise<Caller | "unavailable" | undefined> {
     const token = tokenIn(authorization);
@@ -124,8 +125,8 @@ const ONCE: ReadonlySet<string> = new Set([...Object.values(ACTING), HINTS_HEADE
 
 /**
  * Returns a refusal for an ambiguous request (400), for a host that the listener does not serve (421), and for a
- * request from a foreign web page (see `strangerOf`). `fromLinks`: a link on such a page may lead here (default:
- * false).
+ * request from a foreign web page (see `strangerOf`). `fromLinks`: true if a link on such a page may lead to the
+ * requested route (default: false).
  */
 export function refusalOf(head: RequestHead, listener: Listener, fromLinks = false): Refusal | undefined {
   const served = listener.kind === "socket" ? "socket" : listener;

@@ -130,7 +130,10 @@ export class CallerStore implements StoreApi {
     return Promise.resolve();
   }
 
-  /** Only operators see paths of folders on the server's machine. */
+  /**
+   * Returns the shape of a workspace as this caller may see it. Only operators see the paths of folders on the server's
+   * machine.
+   */
   #shown(shape: WorkspaceShape): WorkspaceShape {
     return mayDo(this.#caller.role, "operator") ? shape : { ...shape, path: "", roots: [] };
   }

@@ -16,7 +16,7 @@ export interface Caller {
    * the rate of the owner's requests are not limited, except for event streams and for replicas over WebSocket.
    */
   readonly isOwner: boolean;
-  /** True for a page that the owner has opened with a one-time code. It may also look at syncs, and steer them. */
+  /** True for a page that the owner has opened with a one-time code. Such a page may also show and control syncs. */
   readonly isOfPage?: true;
 }
 

@@ -63,7 +63,7 @@ export class HeavyReads {
   }
 }
 
-/** One read runs at a time. `users` counts the waiting and running reads. */
+/** A queue in which one read runs at a time. `users` is the number of waiting and running reads. */
 interface Queue {
   readonly turns: TurnQueue;
   users: number;

@@ -35,8 +35,8 @@ export interface OidcOptions {
   /** In epoch milliseconds. */
   readonly now: () => number;
   /**
-   * If a token has an unknown key, the keys are read again, but only if they are at least this old, in milliseconds.
-   * Default: 10,000.
+   * The minimum age, in milliseconds, of the keys that were read. If a token has an unknown key, older keys are read
+   * again. Default: 10,000.
    */
   readonly newKeyMs?: number;
 }
@@ -69,7 +69,7 @@ const FAILED_MS = 5_000;
 /** The time after which the keys are read again, in milliseconds. */
 const KEYS_MS = 600_000;
 const NEW_KEY_MS = 10_000;
-/** The maximum number of workspaces in a claim. Further ones are ignored. */
+/** The maximum number of workspaces that are taken from a claim. Further workspaces are ignored. */
 const MOST_WORKSPACES = 1_000;
 
 /**
@@ -210,7 +210,7 @@ function callerOf(claims: JWTPayload, { roleClaim, workspacesClaim }: OidcOption
   };
 }
 
-/** The most powerful role in a claim. */
+/** Returns the most powerful role in a claim; `undefined` if the claim has no role. */
 function roleOf(claim: unknown): Role | undefined {
   const given = Array.isArray(claim) ? claim : [claim];
   return ROLES.findLast((role) => given.includes(role));

@@ -46,8 +46,8 @@ export interface OpenWorkspacesOptions {
   /** In epoch milliseconds. */
   readonly now: () => number;
   /**
-   * The settings that a workspace reads only when it is opened, such as what is tracked and how much is kept, as one
-   * text. A workspace whose text has changed is reopened.
+   * Resolves to a text with those settings of a workspace that are read only when it is opened, such as the tracked
+   * paths and the retention. A workspace whose text has changed is reopened.
    */
   readonly settingsOf?: (workspace: WorkspaceApi) => Promise<string>;
   /** Called for each opened workspace, before its first lease is given. Its errors go to `onError`. */
@@ -70,10 +70,10 @@ export class OpenWorkspaces {
   readonly #store: StoreApi;
   readonly #options: OpenWorkspacesOptions;
   readonly #held = new Map<string, Held>();
-  /** The ids of workspaces, by the names under which they were opened. */
+  /** Maps the name under which a workspace was opened to the workspace's id. */
   readonly #ids = new Map<string, string>();
   readonly #opening = new Map<string, Promise<Held>>();
-  /** Calls of `giveUp` in progress, by the workspace's id. */
+  /** Maps a workspace's id to the number of calls of `giveUp` that are in progress. */
   readonly #givingUp = new Map<string, number>();
   #last: Promise<unknown> = Promise.resolve();
 
@@ -318,7 +318,10 @@ export class OpenWorkspaces {
     return held;
   }
 
-  /** If the workspace is already open with the same settings, closes the new object and returns the old one. */
+  /**
+   * Keeps a workspace that was just opened. If the workspace was already open with the same settings, closes the new
+   * object and returns the old one.
+   */
   async #keep(opened: WorkspaceApi): Promise<Held> {
     const settings = await this.#settingsOf(opened);
     const known = this.#held.get(opened.id);

@@ -3,9 +3,9 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Caller } from "./caller.ts";
 import type { Lease, OpenWorkspaces } from "./open-workspaces.ts";
 
-/** An id. A name never has this form. */
+/** Matches an id. A name never has this form. */
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-/** Every valid id or name (see `CreateOptions`). */
+/** Matches every valid id or name (see `CreateOptions`). */
 const KEY = /^[A-Za-z0-9._:@-]{1,128}$/;
 
 /** Returns true if the caller may see the workspace: its token has the id or the name, or is for all workspaces. */

@@ -24,14 +24,14 @@ export interface TokenRecord {
 
 /**
  * Stores the records of tokens. The backends are `MemoryTokenStore` and a file in the configuration folder. `find` must
- * be fast, because the server calls it for each request. A revoked token is therefore refused at once.
+ * be fast, because the server calls it for each request. Thanks to these calls, a revoked token is refused at once.
  */
 export interface TokenStore {
   find(hash: string): TokenRecord | undefined;
   list(): readonly TokenRecord[];
   /** Adds a record durably. */
   add(record: TokenRecord): void;
-  /** Removes a record durably. Returns whether there was such a record. */
+  /** Removes a record durably. Returns true if there was such a record. */
   remove(id: string): boolean;
 }
 
@@ -40,7 +40,7 @@ export function newToken(): string {
   return PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
 }
 
-/** Tokens are stored and found by this hash. */
+/** Returns the hash by which a token is stored and found. */
 export function hashToken(token: string): string {
   return sha256(token);
 }

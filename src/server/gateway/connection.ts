@@ -230,7 +230,10 @@ export class GatewayConnection {
   }
 }
 
-/** An agent's rights are sufficient, because no message changes anything. */
+/**
+ * Returns the workspace with an agent's rights. These rights are sufficient, because no message of a client changes
+ * anything.
+ */
 function viewOf({ workspace }: Lease): Lease["workspace"] {
   return workspace.as({ role: "agent" });
 }
@@ -337,7 +340,7 @@ function shown(bytes: Buffer): ShownContent {
     : { encoding: "base64", content: bytes.toString("base64") };
 }
 
-/** Drops an incomplete UTF-8 character at the end. */
+/** Returns the bytes without an incomplete UTF-8 character at their end. */
 function wholeCharacters(bytes: Buffer): Buffer {
   for (let back = 1; back <= Math.min(4, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -367,7 +370,7 @@ const common = {
 const count = z.int().min(0);
 const limit = z.int().min(1).max(MOST_ITEMS).default(MOST_ITEMS);
 
-/** The messages that a client sends, one as JSON in each WebSocket message. See docs/gateway.md. */
+/** The messages that a client can send. Each WebSocket message contains one of them as JSON. See docs/gateway.md. */
 const MESSAGES = [
   z.strictObject({
     ...common,
@@ -425,7 +428,7 @@ function readMessage(given: unknown): GatewayMessage {
   });
 }
 
-/** The ids that the answer repeats. `request_id` is `null` if one of the ids is invalid. */
+/** Returns the ids of a message, which the answer repeats. `request_id` is `null` if one of the ids is invalid. */
 function idsOf(given: unknown): { readonly request_id: RequestId | null; readonly session_id?: string } {
   const ids = z.object({ request_id: common.request_id, session_id: common.session_id.optional() }).safeParse(given);
   if (!ids.success) return { request_id: null };
