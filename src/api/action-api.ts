@@ -111,8 +111,10 @@ export interface ActionsOf {
 
 /**
  * A selection of work. At most one field is given, with two exceptions: a turn may be given together with its session
- * and its actor, and `file` may be added to any other field. `turn: "last"` selects the last turn that changed something. If no turn changed anything, it selects the last
- * turn. For an undo, it selects the last turn of which something is left to undo, so that each such undo goes one turn
+ * and its actor, and `file` may be added to any other field.
+ *
+ * `turn: "last"` selects the last turn that changed something. If no turn changed anything, it selects the last turn.
+ * For an undo, it selects the last turn of which something is left to undo, so that each such undo goes one turn
  * further back. An undo throws `NOT_FOUND` if there is no such turn.
  */
 export interface Selection {
@@ -132,7 +134,7 @@ export interface Selection {
   readonly to?: string;
   /**
    * A turn, and all later work of its session: the id of the turn, a prefix of the id, or `<session>:<turn>`. The undo
-   * of this work goes to before the turn.
+   * of this work brings back the state before the turn.
    */
   readonly rewind?: string;
 }
@@ -192,8 +194,8 @@ export interface ResolveOptions {
   /** The merged content. Required for `merged`, and ignored otherwise. */
   readonly content?: Uint8Array;
   /**
-   * The hash of the present content of the path, as it was shown to whoever decides; `null` if nothing is there, or if
-   * it is a folder. If the path has another content by now, nothing is changed. Default: no condition.
+   * The hash of the present content of the path, as it was shown to the person who decides; `null` if the path does not
+   * exist, or is a folder. If the path has another content by now, nothing is changed. Default: no condition.
    */
   readonly seen?: string | null;
 }
@@ -265,8 +267,8 @@ export interface TurnStart {
   readonly turn: string;
   readonly actor?: string;
   /**
-   * The person's message to the agent. At most 16 KiB are kept, for thirty days, with secrets masked. Only persons are
-   * shown it. Default: none is kept.
+   * The person's message to the agent. At most 16 KiB are kept, for thirty days, with secrets masked. The message is
+   * shown only to persons. Default: no message is kept.
    */
   readonly prompt?: string;
   /** The file in which the agent keeps the conversation. It is kept with the message. */
@@ -276,7 +278,7 @@ export interface TurnStart {
 }
 
 export interface TurnsOptions {
-  /** Only turns of the session with this id, or with an id that begins so. */
+  /** Only turns of the session with this id, or with an id that begins with this text. */
   readonly session?: string;
   /** Only turns of this actor. */
   readonly actor?: string;
@@ -290,7 +292,7 @@ export interface TurnsOptions {
 export interface ChangesOptions {
   /** True to add a unified diff to each change (default: false). */
   readonly patch?: boolean;
-  /** True to say of deleted and created files which ones are one renamed file (default: false). */
+  /** True to report which deleted and which created file are one renamed file (default: false). */
   readonly renames?: boolean;
 }
 
@@ -302,7 +304,10 @@ export interface ConflictsOptions {
   readonly patch?: boolean;
   /** The id of a conflict: only the conflicts that come after it in the list. */
   readonly after?: string;
-  /** The maximum number of conflicts (default: all). The cost grows with this number, and not with that of all. */
+  /**
+   * The maximum number of conflicts (default: all). The cost grows with this number, and not with the number of all
+   * conflicts.
+   */
   readonly limit?: number;
 }
 
@@ -385,8 +390,8 @@ export interface ActionApi {
    */
   startTurn(start: TurnStart): Promise<TurnStartShape>;
   /**
-   * Returns the turns of agents, newest first. `undo({ rewind: turn })` goes to before a turn; `restore(turn)` also
-   * takes back everybody else's work since.
+   * Returns the turns of agents, newest first. `undo({ rewind: turn })` undoes a turn and the later work of its
+   * session. `restore(turn)` also takes back what everybody else has done since the turn began.
    */
   turns(options?: TurnsOptions): Promise<TurnShape[]>;
   /**
@@ -442,8 +447,9 @@ export interface ActionApi {
   /**
    * Settles an open conflict. `conflict` is the id of the conflict, its path, or a prefix of the id. A complete id has
    * precedence over a path, even if its conflict is settled, and a path over a prefix. Throws `NOT_FOUND` if no open
-   * conflict matches, and `AMBIGUOUS` if several match. Throws `REFUSED` if the decision cannot be carried out, for example because the side of the undo does not merge with later
-   * edits of the path, or because the path was edited since it was `seen`.
+   * conflict matches, and `AMBIGUOUS` if several match. Throws `REFUSED` if the decision cannot be carried out, for
+   * example because the side of the undo does not merge with later edits of the path, or because the path was edited
+   * since it was `seen`.
    */
   resolve(conflict: string, options: ResolveOptions): Promise<ResolveShape>;
 
@@ -471,10 +477,12 @@ export interface ActionApi {
   prunings(): Promise<PruningShape[]>;
   /**
    * Returns the replicas that have followed this workspace through a server of this store, the most recently seen one
-   * last. What a replica acknowledged in the last seconds may be missing.
+   * last. The acknowledgements of the last seconds may be missing.
    */
   replicas(): Promise<KnownReplicaShape[]>;
-  /** Returns the refused attempts, oldest first: what only a person may do, and tool calls that were denied. */
+  /**
+   * Returns the refused attempts, oldest first. These are attempts at what only a person may do, and denied tool calls.
+   */
   refusals(): Promise<RefusalShape[]>;
   /**
    * Removes contents from the history. The contents can no longer be read, and the first `gc` after 24 hours removes

@@ -7,8 +7,8 @@ export interface ExportOptions extends ProgressOptions {
   /** True to replace a file that exists. Default: false. */
   readonly force?: boolean;
   /**
-   * True to also export the signing key, so that another machine can go on signing the history with it. Whoever has the
-   * archive can then sign as you. Default: false.
+   * True to also export the signing key, so that another machine can continue to sign the history with this key.
+   * Anybody who has the archive can then sign as you. Default: false.
    */
   readonly withKey?: boolean;
   /** True to also export the contents of files that are secrets by their names. Default: false. */

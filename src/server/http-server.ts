@@ -26,8 +26,8 @@ export interface ServerApp {
 }
 
 /**
- * `head` has the bytes that were received together with the request, and that follow the request. These bytes belong to
- * the protocol to which the connection is upgraded.
+ * An admitted request to upgrade a connection to another protocol. `head` has the bytes that were received after the
+ * request and belong to this protocol.
  */
 export interface AdmittedUpgrade extends AdmittedRequest {
   readonly head: Buffer;
@@ -129,7 +129,8 @@ export class HttpServer {
     server.listen({ host, port, ipv6Only: host.includes(":") }, resolve);
     await promise;
     const actual = (server.address() as AddressInfo).port;
-    // A port can be opened at any time. `close` would not know a server that is added after it has begun.
+    // A port can be opened at any time, even during `close`. But `close` does not know a server that is added after it
+    // has begun.
     if (this.#stopping.signal.aborted) {
       server.close();
       throw new ChronicleError("UNAVAILABLE", "this server is being ended");
@@ -394,7 +395,7 @@ function sendRefusal(response: ServerResponse, { status, code, detail, headers }
 const MARK = Buffer.from("CHR");
 
 interface SniffOptions {
-  /** Gets connections that begin with a frame. The bytes received so far can be read from the socket again. */
+  /** Takes over a connection that begins with a frame. The bytes received so far can be read from the socket again. */
   readonly take: (socket: Socket) => void;
   /** The time after which a connection whose protocol is still unknown is closed, in milliseconds. */
   readonly withinMs: number;

@@ -46,8 +46,8 @@ type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 export class ConnectionLimit {
   readonly #most: number;
   /**
-   * The connections, by `keyOf`, in the order in which their last request ended. A connection on which no request has
-   * ended is placed by the time at which it was opened.
+   * Maps the result of `keyOf` to a connection. The connections are ordered by the time at which their last request
+   * ended. A connection on which no request has ended is placed by the time at which it was opened.
    */
   readonly #connections = new Map<string, Connection>();
 

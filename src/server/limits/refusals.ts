@@ -1,6 +1,6 @@
 import { type Rate, RateLimiter } from "./rate-limiter.ts";
 
-/** Limits how fast refusals of one caller let logs and diagnostics grow. */
+/** The maximum rate at which refusals of one caller are recorded, so that logs and diagnostics grow only slowly. */
 const RATE: Rate = { burst: 20, perSecond: 0.1 };
 /**
  * The maximum number of callers whose unrecorded refusals are counted. Above it, the caller whose last refusal is the
@@ -11,7 +11,7 @@ const MOST_CALLERS = 10_000;
 /** Decides which refusals are recorded, and counts those that are not. */
 export class Refusals {
   readonly #limiter = new RateLimiter(RATE);
-  /** The number of refusals since the last recorded one, by caller. */
+  /** Maps a caller to the number of its refusals since the last one that was recorded. */
   readonly #unlisted = new Map<string, number>();
 
   /**

@@ -55,7 +55,7 @@ export async function* uploaded(
       busyMs += performance.now() - busySince;
       busySince = undefined;
     }
-    // This check is the last one, because the consumer makes its change only after this generator has ended.
+    // Check once more at the end. The consumer makes its change only after this generator has ended.
     await mustHold();
   } finally {
     clearInterval(timer);

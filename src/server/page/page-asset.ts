@@ -1,4 +1,4 @@
-/** The content types of the page's files, by the ends of their names. Other files are not served. */
+/** Maps the extension of a file of the page to its content type. Files with other extensions are not served. */
 const TYPES: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",
   ico: "image/x-icon",
@@ -19,7 +19,7 @@ export function contentTypeOf(name: string): string | undefined {
 
 interface Encoding {
   readonly name: string;
-  /** The end of the name of a file that is compressed so. */
+  /** The suffix in the name of a file with this encoding. */
   readonly suffix: string;
 }
 

@@ -5,7 +5,7 @@ import { RateLimiter } from "../limits/rate-limiter.ts";
 import { chosenEncoding, contentTypeOf } from "./page-asset.ts";
 import type { PageSessions } from "./page-sessions.ts";
 
-/** The files of the page, as it was built. */
+/** The built files of the page. */
 export interface PageFiles {
   /** Returns the paths of the files: `index.html`, `assets/app-1a2b3c.js`, `assets/app-1a2b3c.js.br` … */
   list(): ReadonlySet<string>;
@@ -25,8 +25,8 @@ interface PageParts {
 export const INDEX = "index.html";
 
 /**
- * The addresses that the page itself understands. All of them show `index.html`. A route of the page that is missing
- * here would be lost when the browser loads it again.
+ * The paths of the page's own views. The server answers each of them with `index.html`. If a path were missing here,
+ * the browser could not reload that view.
  */
 const ADDRESSES = ["/", "/home", "/connect", "/w/:workspace", "/w/:workspace/:view", "/w/:workspace/:view/:item"];
 
@@ -48,7 +48,7 @@ const PERMISSIONS = [
 
 /** Returns the routes of the page: its files, and the exchange of a code for a token. */
 export function pageRoutes({ files, ...session }: PageParts): readonly ServerRoute[] {
-  // A link to the page, in a chat for instance, is a link on another site. The page without a token shows nothing.
+  // A link on another site, such as in a chat, may lead to the page, because the page shows nothing without a token.
   const fromLinks = { fromLinks: true } as const;
   return [
     ...ADDRESSES.map((path) => ({ ...fileRoute(path, () => indexReply(files)), ...fromLinks })),
@@ -65,12 +65,13 @@ function sessionRoute({ sessions, now, isForeign }: Omit<PageParts, "files">): S
   const reply = ({ body, connection, headers: { host } }: ServerRequest): ServerReply => {
     const code = codeIn(body);
     if (code === undefined) return problemReply(NO_CODE);
-    // Opening a browser puts the code on a command line, which all users of the machine can read. Whoever reads it must
-    // not be faster than the browser. Such a code is therefore accepted at one address only, where the system says who
-    // has connected.
+    // A code with a place is put on a command line, which opens the browser. All users of the machine can read this
+    // command line, and could use the code before the browser does. Therefore, such a code is accepted only at its
+    // place. There, the system tells which user has opened the connection.
     const place = sessions.placeOf(code);
     if (place !== undefined && !isAt(place, connection, host)) return problemReply(ELSEWHERE);
-    // Any other code was printed to a terminal. A proxy, which may be another user's, may forward it.
+    // Any other code was printed to a terminal. It may arrive through a proxy that another user runs. Therefore, the
+    // user is checked only if the `Host` is a loopback address.
     const isChecked = place !== undefined || LOOPBACK.test(host ?? "");
     if (connection !== undefined && isChecked && isForeign(connection)) return problemReply(FOREIGN);
     const token = sessions.exchange(code);
@@ -82,7 +83,10 @@ function sessionRoute({ sessions, now, isForeign }: Omit<PageParts, "files">): S
   return { method: "POST", path: "/page/session", ...rules, handle: (request) => Promise.resolve(reply(request)) };
 }
 
-/** True if a request came to this address and port directly. A proxy mostly forwards the host that it was asked for. */
+/**
+ * True if a request was sent directly to this address and port. A proxy usually forwards the `Host` of the original
+ * request, which is another one.
+ */
 function isAt(place: string, connection: Connection | undefined, host: string | undefined): boolean {
   return connection !== undefined && place === `${connection.here.address}:${connection.here.port}` && place === host;
 }
@@ -155,7 +159,10 @@ function codeIn(body: Buffer): string | undefined {
   }
 }
 
-/** `wait`: the seconds until another wrong code is accepted; 0 if this one was not too many. */
+/**
+ * Returns the reply to a wrong code. `wait`: the seconds until the next attempt is allowed; 0 if this code was within
+ * the rate limit.
+ */
 function refusedCode(wait: number): ServerReply {
   if (wait > 0) {
     const problem = makeProblem(429, "RATE_LIMITED", "too many wrong codes from this address");

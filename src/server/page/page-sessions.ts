@@ -2,35 +2,41 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { hashToken, type TokenRecord } from "../callers/token.ts";
 import type { PageTokens } from "../callers/listener.ts";
 
-/** The time for which a code is valid, in milliseconds. A person opens the address within it. */
+/** The time for which a code is valid, in milliseconds. A person must open the address within this time. */
 export const CODE_MS = 5 * 60_000;
 
-/** The time after which a token ends if no request comes with it, in milliseconds. An open page asks all the time. */
+/** The time, in milliseconds, after which an unused token ends. The token of an open page is in use all the time. */
 export const IDLE_MS = 12 * 60 * 60_000;
 
-/** The number of tokens that are valid at the same time. A further one ends the one that was not used for longest. */
+/**
+ * The maximum number of tokens that are valid at the same time. A new token beyond it ends the least recently used one.
+ */
 export const MOST_TOKENS = 256;
 
 const SECRET_BYTES = 32;
 
-/** It begins as every token does, so that the same rules keep it out of URLs. */
+/**
+ * The prefix of a page's token. It begins like every token, so that the rules that keep tokens out of URLs apply to it.
+ */
 const PREFIX = "chr_page_";
 
 interface Code {
-  /** The time at which the code ends. */
+  /** The time, in epoch milliseconds, at which the code ends. */
   readonly ends: number;
-  /** The address and port that alone accept the code, as in `127.0.0.1:7421`. If absent, all page listeners do. */
+  /**
+   * The only address and port that accept the code, such as `127.0.0.1:7421`. If absent, all page listeners accept it.
+   */
   readonly place: string | undefined;
 }
 
 /**
- * The codes and tokens of the page. A code is in the address that `chronicle ui` opens. The page exchanges it for a
- * token. Both are only in memory, so they end with the process. A token also ends when it is idle.
+ * The codes and tokens of the page. A code is in the address that `chronicle ui` opens. The page exchanges this code
+ * for a token. Codes and tokens are only in memory, so they end with the process. A token also ends when it is idle.
  */
 export class PageSessions implements PageTokens {
-  /** The unused codes, by their hashes. */
+  /** Maps the hash of an unused code to the code's end and place. */
   readonly #codes = new Map<string, Code>();
-  /** The tokens by their hashes, the one that was used last at the end. */
+  /** Maps the hash of a token to its record. The most recently used token is at the end. */
   readonly #tokens = new Map<string, { readonly record: TokenRecord; readonly used: number }>();
   readonly #now: () => number;
 
@@ -40,8 +46,8 @@ export class PageSessions implements PageTokens {
   }
 
   /**
-   * Returns a new code with 256 random bits. It can be exchanged once, within `CODE_MS`. `place` is the address and port
-   * that alone accept the code.
+   * Returns a new code with 256 random bits. It can be exchanged once, within `CODE_MS`. `place` is the only address
+   * and port that accept the code.
    */
   newCode(place?: string): string {
     const now = this.#now();
@@ -51,14 +57,14 @@ export class PageSessions implements PageTokens {
     return code;
   }
 
-  /** Returns the place for which an unused code was made. Returns `undefined` for any other code, too. */
+  /** Returns the place of an unused code; `undefined` if the code has no place, is unknown, or was used. */
   placeOf(code: string): string | undefined {
     return this.#codes.get(hashToken(code))?.place;
   }
 
   /**
    * Returns a new operator's token for a code, and ends the code. Returns `undefined` for a code that is unknown, was
-   * used or has expired. The time that a look-up of a hash takes reveals nothing about the codes.
+   * used or has expired. Codes are looked up by their hashes, so the time of a look-up reveals nothing about the codes.
    */
   exchange(code: string): string | undefined {
     const now = this.#now();

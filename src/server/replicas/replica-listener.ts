@@ -137,11 +137,11 @@ function workspaceIn(url: string): string | undefined | null {
 interface ReplicaSetting {
   readonly store: Pick<StoreApi, "workspaces">;
   readonly workspaces: OpenWorkspaces;
-  /** The workspace of the folder in which the server was started, as soon as it is known. */
+  /** Resolves to the id of the workspace of the folder in which the server was started, as soon as it is known. */
   readonly defaultWorkspace: () => Promise<string | undefined>;
 }
 
-/** `named` is the workspace in the URL. */
+/** Returns the admission of a caller's replica. `named` is the workspace in the URL. */
 function replicaAdmission(setting: ReplicaSetting, caller: Caller, named: string | undefined): ReplicaAdmission {
   const isOperator = mayDo(caller.role, "operator");
   return {
