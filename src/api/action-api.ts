@@ -123,7 +123,9 @@ export interface Selection {
   readonly turn?: string;
   readonly session?: string;
   readonly actor?: string;
-  /** Every change to this path, or to paths beneath it. With another field: only that work on the path. */
+  /**
+   * Every change to this path, or to paths beneath it. With another field: only the changes of that work to this path.
+   */
   readonly file?: string;
   /** Every change after this moment, also people's own edits. */
   readonly since?: string;
@@ -208,8 +210,8 @@ export interface PruneOptions {
   /** The number of newest snapshots and actions (counted together) that are kept. */
   readonly keepLast?: number;
   /**
-   * The number of hours (in UTC) of which the newest snapshot or action is kept. The latest hours that have a snapshot
-   * or action are counted. `keepDaily` to `keepYearly` do the same for days, weeks, months and years.
+   * The number of latest hours (in UTC) of which the newest snapshot or action is kept. Hours without a snapshot or
+   * action are not counted. `keepDaily` to `keepYearly` do the same for days, weeks, months and years.
    */
   readonly keepHourly?: number;
   readonly keepDaily?: number;
@@ -263,7 +265,7 @@ export interface SessionStart {
 export interface TurnStart {
   /** The agent's own id of the session: letters, digits, `.`, `_`, `-`. */
   readonly session: string;
-  /** The agent's own id of the turn, of the same characters. Its actions name the same id. */
+  /** The agent's own id of the turn, made of the same characters. The actions of the turn name this id. */
   readonly turn: string;
   readonly actor?: string;
   /**
@@ -446,10 +448,10 @@ export interface ActionApi {
   conflicts(options?: ConflictsOptions): Promise<ConflictShape[]>;
   /**
    * Settles an open conflict. `conflict` is the id of the conflict, its path, or a prefix of the id. A complete id has
-   * precedence over a path, even if its conflict is settled, and a path over a prefix. Throws `NOT_FOUND` if no open
-   * conflict matches, and `AMBIGUOUS` if several match. Throws `REFUSED` if the decision cannot be carried out, for
-   * example because the side of the undo does not merge with later edits of the path, or because the path was edited
-   * since it was `seen`.
+   * precedence over a path, even if the conflict with this id is settled. A path has precedence over a prefix. Throws
+   * `NOT_FOUND` if no open conflict matches, and `AMBIGUOUS` if several match. Throws `REFUSED` if the decision cannot
+   * be carried out, for example because the side of the undo does not merge with later edits of the path, or because
+   * the path was edited since it was `seen`.
    */
   resolve(conflict: string, options: ResolveOptions): Promise<ResolveShape>;
 
@@ -459,8 +461,8 @@ export interface ActionApi {
    */
   versions(options?: VersionsOptions): Promise<VersionShape[]>;
   /**
-   * Makes a version the state of its path. First captures the present state. `id` is the id of the version. The
-   * replica's id in it may be shortened to a prefix. Throws `NOT_FOUND` if no version matches, `AMBIGUOUS` if several
+   * Makes a version the state of its path. First captures the present state. `id` is the id of the version. In `id`,
+   * the replica's id may be shortened to a prefix. Throws `NOT_FOUND` if no version matches, `AMBIGUOUS` if several
    * match, `REFUSED` if something at or above the path is in the way, and `ERASED`, `PRUNED` or `BLOB_MISSING` if the
    * content is gone.
    */

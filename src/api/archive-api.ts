@@ -23,7 +23,7 @@ export interface WithheldShape {
   protected: number;
   /** The private contents: files that were kept aside, prompts, the state of git, files outside of the workspace. */
   private: number;
-  /** Contents that the exporting store did not have either. */
+  /** Contents that the exporting store did not have itself. */
   elsewhere: number;
 }
 
@@ -52,12 +52,14 @@ export interface ImportArchiveOptions extends ProgressOptions {
   /** Another name for the workspace. Default: the name that it had. */
   readonly name?: string;
   /**
-   * The absolute path of the folder that `init` with `adopt` is to give to the workspace next. The import is refused
-   * unless this folder is empty or missing, and the history has one root. Default: the workspace stays without a folder.
+   * The absolute path of the folder that the workspace is to get afterwards, by `init` with `adopt`. The import is
+   * refused unless this folder is empty or missing, and the history has one root. Default: the workspace stays without
+   * a folder.
    */
   readonly to?: string;
   /**
-   * True to make the signing key of the archive the key of this machine, which must not have another one. Default: false.
+   * True to make the signing key of the archive the key of this machine. This machine must not have another key
+   * already. Default: false.
    */
   readonly useKey?: boolean;
 }
@@ -80,6 +82,6 @@ export interface ImportArchiveShape {
   with_key: boolean;
   /** True if the signing key of the archive is the key of this machine now, as `useKey` asks. */
   key_installed: boolean;
-  /** True if the history goes on under another key than the one that has signed it. An event says so. */
+  /** True if from now on, another key than before signs the history. An event records this. */
   accepted: boolean;
 }

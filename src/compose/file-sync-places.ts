@@ -115,7 +115,7 @@ export class FileSyncPlaces implements SyncPlaces {
     const halt = answered === undefined ? undefined : await checkNestingInStore(this.#parts, answered, place);
     if (halt !== undefined) {
       throw new ChronicleError("UNSAFE", halt.detail ?? halt.reason, {
-        hint: "nothing was made: choose a folder that lies beside it",
+        hint: "nothing was made: choose a folder outside of the origin's folder",
         data: { folder },
       });
     }
@@ -123,7 +123,7 @@ export class FileSyncPlaces implements SyncPlaces {
       const isSame = record?.url === url && record.workspace === workspace && isBarring(record);
       if (!isSame || !place.startsWith(`${around}/`)) continue;
       throw new ChronicleError("UNSAFE", `${folder} lies in another folder that follows this origin (${around})`, {
-        hint: "the outer folder would hold copies of itself without end: choose a folder that lies beside it",
+        hint: "the outer folder would hold copies of itself without end: choose a folder outside of the outer folder",
         data: { folder, other: around },
       });
     }
@@ -157,9 +157,10 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 
   /**
-   * Returns a function that checks how a folder lies to the folder of its origin and to the folders of the origin's
-   * other replicas. The function returns a halt (the reason why the sync must stop) if two of these folders are nested,
-   * and `undefined` otherwise. Once the folder has passed, later calls return `undefined` without a check.
+   * Returns a function that detects nesting between the folder, the folder of its origin, and the folders of the
+   * origin's other replicas. If the folder is nested with one of them, the function returns a halt (the reason why the
+   * sync must stop). Otherwise, it returns `undefined`. Once a check has found no nesting, later calls return
+   * `undefined` at once.
    */
   #apart(id: string, folder: string): NonNullable<OpenSyncPlace["parts"]["apart"]> {
     let isApart = false;
@@ -240,8 +241,8 @@ export class FileSyncPlaces implements SyncPlaces {
 }
 
 /**
- * True if the folder of no other replica of the same origin may be nested with this sync's folder. False for a sync
- * that is stopped, or halted with the reason `nested`.
+ * True if this sync does not allow another replica of the same origin to have a folder that is nested with its own. A
+ * sync that is stopped, or halted with the reason `nested`, allows this.
  */
 function isBarring({ stopped, halted }: ReplicaRecord): boolean {
   return stopped !== true && halted?.reason !== "nested";
@@ -427,7 +428,7 @@ async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise
   } catch (error) {
     if (!(error instanceof ChronicleError) || error.code !== "LOG_DAMAGED") throw error;
     const { code, message, data } = error;
-    const hint = `move ${layout.folder} away and connect again: it is then fetched again`;
+    const hint = `move ${layout.folder} away and connect again: the history is then fetched again`;
     throw new ChronicleError(code, message, { hint, data, cause: error });
   }
 }

@@ -55,7 +55,7 @@ async function refuseDifferent(context: Context, folder: string, seq: number): P
   if (first === undefined) return;
   const more = shape.changes.length === 1 ? "" : ` and ${shape.changes.length - 1} more`;
   throw new ChronicleError("REFUSED", `${folder} is not empty, and differs from the workspace: ${first.path}${more}`, {
-    hint: "give it an empty folder, or one whose files are those of its last recorded state",
+    hint: "give the workspace an empty folder, or a folder whose files are those of its last recorded state",
     data: { folder, workspace: context.workspaceId },
   });
 }

@@ -36,8 +36,8 @@ import { storeTasks } from "./store-tasks.ts";
  * history, the key of this machine signs the further events, and an event records this. The key in an archive becomes
  * the key of this machine only if `useKey` is set.
  *
- * Throws `REFUSED` if the store has the workspace already or if `to` or `useKey` cannot be fulfilled,
- * `INTEGRITY_VIOLATION` if anything in the archive is not what an export writes, and `FORMAT_UNSUPPORTED` for an
+ * Throws `REFUSED` if the store has the workspace already, or if `to` or `useKey` cannot be fulfilled. Throws
+ * `INTEGRITY_VIOLATION` if anything in the archive is not what an export writes. Throws `FORMAT_UNSUPPORTED` for an
  * archive of another version.
  */
 export async function importArchive(parts: StoreParts, options: ImportArchiveOptions): Promise<ImportArchiveShape> {
@@ -112,7 +112,7 @@ async function refusePresent({ backends: { disk }, layout, configFolder }: Store
   );
 }
 
-/** The contents that the history needs, and the verifier key of the signer that is in force at its end. */
+/** The contents that the history needs, and the verifier key of the signer in force at the end of the history. */
 interface Verified extends Pick<Examined, "needed"> {
   readonly key: string;
 }
@@ -305,10 +305,10 @@ class ImportStage {
   }
 }
 
-/** The hint for a user if the workspace cannot have its name in the archive. */
+/** The hint for a user if the workspace's name in the archive cannot be used here. */
 const ANOTHER_NAME = "--as NAME gives it another name";
 
-/** The problems of a history whose key is not in the archive. */
+/** The kinds of problems that are expected if the archive does not contain the key. */
 const OF_THE_KEY: ReadonlySet<string> = new Set(["key-missing", "key-other"]);
 
 /** Returns the roots of a history without their folders, because these are folders of another machine. */

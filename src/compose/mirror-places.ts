@@ -118,7 +118,7 @@ function readAnchor(disk: Disk, layout: UpstreamLayout, start: number): HistoryA
     if (!(error instanceof ChronicleError)) throw error;
   }
   throw new ChronicleError("LOG_DAMAGED", `${path} is not a valid anchor of the mirror`, {
-    hint: "move the replica's folder `upstream` away and connect again: it is then fetched again",
+    hint: "move the replica's folder `upstream` away and connect again: the history is then fetched again",
   });
 }
 

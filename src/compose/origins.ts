@@ -70,7 +70,7 @@ export interface OriginLease extends Disposable {
 interface OriginsOptions {
   /** Default: the timers of the platform. */
   readonly timers?: Timers;
-  /** Receives errors that the operator of the server should know. Default: dropped. */
+  /** Receives errors that the operator of the server should know. Default: the errors are dropped. */
   readonly onError?: (error: unknown) => void;
 }
 

@@ -296,7 +296,7 @@ interface AskedNeeds {
   readonly hashes: ReadonlySet<Hash>;
   /**
    * True if an erased content counts as needed until the grace period of its erasure is over. False if an erased
-   * content is not needed from the erasure on.
+   * content is no longer needed as soon as it is erased.
    */
   readonly due: boolean;
 }

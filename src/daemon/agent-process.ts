@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 
-/** The names of programs that may run between an agent and its hook, and that end with the hook. */
+/** Matches the names of programs that may run between an agent and its hook, and that end with the hook. */
 const BETWEEN = /^(sh|bash|dash|zsh|ksh|fish|ash|busybox|env|timeout|chronicle-hook|perl)$/;
 /** The maximum number of processes that are examined. */
 const MOST_STEPS = 6;

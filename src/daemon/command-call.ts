@@ -2,7 +2,7 @@ import type { CommandEnd, RunOptions } from "../api/workspace-api.ts";
 import type { Disk } from "../disk/disk.ts";
 import { procText } from "./agent-process.ts";
 
-// The messages between a command line and the store's long-lived process.
+// The messages between a command line (a process of the program `chronicle`) and the store's long-lived process.
 
 /** The path of the request by which a command line asks the process to carry out a command. */
 export const COMMAND_PATH = "/command";
@@ -121,7 +121,10 @@ export function viewFrom(disk: Disk, cwd: string): FileSystemView | undefined {
   };
 }
 
-/** The lines of proc_pid_status(5) and of proc_pid_limits(5) that say what a process may do. */
+/**
+ * `RIGHTS` matches the lines of proc_pid_status(5), and `LIMITS` those of proc_pid_limits(5), that say what a process
+ * may do.
+ */
 const RIGHTS = /^(?:Uid|Gid|Groups|Cap\w+|NoNewPrivs|Seccomp):.*$/gm;
 const LIMITS = /^Max (?:file size|open files|address space|data size) .*$/gm;
 

@@ -25,7 +25,8 @@ export function connectionOwner(disk: Disk, connection: Connection): Owner {
 }
 
 /**
- * True if the owner is certainly a user other than this process's user and root. Root may do anyway what this user may.
+ * True if the other end certainly belongs neither to this process's user nor to root. Root may do everything that this
+ * user may do.
  */
 export function isForeign(owner: Owner): boolean {
   return owner === "nobody" || (owner !== "unknown" && owner !== 0 && owner !== ownUid());

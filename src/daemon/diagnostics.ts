@@ -70,7 +70,8 @@ function putBack(disk: Disk, taken: string, path: string): void {
     disk.link(taken, path);
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
-    // A third process has begun a file since the rename, or the file system has no hard links.
+    // A third process has begun a file since the rename, or the file system has no hard links. Append the lines to the
+    // file that is there now.
     append(disk, path, readSmall(disk, taken) ?? "");
   }
   disk.unlink(taken);

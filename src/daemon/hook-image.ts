@@ -18,7 +18,7 @@ export const IS_CURRENT = "--is-current";
 /**
  * Node's flags for running the image. `--no-rehash-snapshot` keeps the seed of the hash tables that was chosen when the
  * image was made. Keeping the seed is harmless, because only this user on this machine uses it. With a new seed for
- * each process, Node would have to search for three primes and rehash everything. `--initial-heap-size` avoids early
+ * each process, Node would have to search for three primes and rehash all tables. `--initial-heap-size` avoids early
  * garbage collections, because the process ends before it has made 128 MiB of garbage.
  */
 export const IMAGE_FLAGS: readonly string[] = ["--no-rehash-snapshot", "--initial-heap-size=128"];

@@ -89,7 +89,7 @@ export class ServedSyncs {
   }
 
   /**
-   * Resolves to the runner of syncs. On first use, loads its code and continues the active syncs. Rejects if that
+   * Resolves to the runner of syncs. On first use, loads its code and continues the active syncs. Rejects if the load
    * fails; the next call then tries again.
    */
   get(): Promise<SyncRunner> {

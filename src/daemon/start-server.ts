@@ -6,9 +6,7 @@ import { addDiagnostic } from "./diagnostics.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { writeSmall } from "./run-folder.ts";
 
-/**
- * The default of `againMs`. If the process cannot run, this pause prevents that each call of a hook starts it again.
- */
+/** The default of `againMs`. The pause keeps hooks from starting a process that cannot run again at each call. */
 const AGAIN_MS = 15_000;
 /** The time without requests after which the process leaves, in seconds. */
 const IDLE_SECONDS = 900;

@@ -9,7 +9,7 @@ const LITTLE_SPACE = 1024 * 1024;
 /** The time for which the result of a test write is used again, in milliseconds. */
 const HOLDS_MS = 1_000;
 /**
- * The time, in milliseconds, for which an error is reported that lasts until the log is opened anew. An unused
+ * The time, in milliseconds, for which an error is reported if it lasts until the log is opened anew. An unused
  * workspace is closed within this time. Its next use then opens the log anew.
  */
 const STAYS_MS = 150_000;
@@ -37,7 +37,7 @@ export interface StoreHealthOptions {
  */
 export class StoreHealth {
   readonly #options: StoreHealthOptions;
-  /** The troubles, by the folder that could not be written. */
+  /** Maps a folder that could not be written to its trouble. */
   readonly #troubles = new Map<string, StoreTrouble>();
   #lookedAt = -Infinity;
 

@@ -24,8 +24,8 @@ const BUSY_FACTOR = 20;
 const TICK_MS = 2_000;
 
 /**
- * The time, in milliseconds, without a write to a log after which the log no longer makes new listings due. A new
- * workspace can have a log before the store lists it, so listings are repeated for it.
+ * The time, in milliseconds, for which a log that the store does not list makes new listings due. It is counted from
+ * the last write to the log. A new workspace can have a log before the store lists the workspace.
  */
 const NEW_MS = 60_000;
 
@@ -45,10 +45,7 @@ interface WatchedFoldersOptions {
   readonly workspaces: OpenWorkspaces;
   /** The maximum number of workspaces that are watched. */
   readonly most: number;
-  /**
-   * Returns the id of the workspace that `HostedFolder` watches, and that is not watched here; `undefined` if there is
-   * none.
-   */
+  /** Returns the id of the workspace that `HostedFolder` watches instead; `undefined` if it watches no workspace. */
   readonly except: () => string | undefined;
   readonly onError: (error: unknown) => void;
   /**
@@ -71,7 +68,7 @@ export class WatchedFolders {
   /** The names of the folders in `<store>/workspaces`, as they were last listed. */
   #ids: readonly string[] = [];
   /**
-   * The workspaces that could not be watched at the last listing, by id. `hindrance`: the text that `#hindranceOf`
+   * Maps an id to a workspace that could not be watched at the last listing. `hindrance`: the text that `#hindranceOf`
    * returned then.
    */
   #away: ReadonlyMap<string, { readonly shape: WorkspaceShape; readonly hindrance: string }> = new Map();

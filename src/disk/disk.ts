@@ -1,9 +1,7 @@
 /** An absolute path, as text or as bytes. */
 export type DiskPath = string | Buffer;
 
-/**
- * The kind of the entry with a name. `special` stands for a FIFO, a socket or a device. Chronicle never opens these.
- */
+/** The kind of a directory entry. `special` stands for a FIFO, a socket or a device. Chronicle never opens these. */
 export type NodeKind = "file" | "symlink" | "dir" | "special";
 
 export interface FileStat {
@@ -53,7 +51,7 @@ export interface DiskSpace {
 }
 
 export interface FileSystem {
-  /** The kind of the file system, by the system's name for it. */
+  /** The kind of the file system, as the operating system names it. */
   readonly kind: string;
   /** True for a native file system of Linux, which supports all of POSIX. */
   readonly isLinux: boolean;

@@ -3,8 +3,8 @@ import type { Disk } from "./disk.ts";
 import { folderOf, writeFully } from "./write-fully.ts";
 
 /**
- * Throws `REFUSED` if something is at an absolute path at which a new file is to be written. With `force`, a regular
- * file may be there.
+ * Throws `REFUSED` if the absolute path of a new file exists already. With `force`, the path of an existing regular
+ * file is accepted.
  */
 export function refuseThere(disk: Disk, path: string, force: boolean): void {
   const kind = disk.lstat(path)?.kind;

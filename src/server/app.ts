@@ -92,7 +92,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     for (const route of routes) if (route.row.bytes === undefined) mount(scope, route, shared);
   });
   await app.register(async (scope) => {
-    // The bodies of these rows are read as bytes, and never parsed.
+    // The bodies of rows with `bytes` are read as bytes, and never parsed.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
     for (const route of routes) if (route.row.bytes !== undefined) mount(scope, route, shared);

@@ -129,8 +129,8 @@ export class HttpServer {
     server.listen({ host, port, ipv6Only: host.includes(":") }, resolve);
     await promise;
     const actual = (server.address() as AddressInfo).port;
-    // A port can be opened at any time, even during `close`. But `close` does not know a server that is added after it
-    // has begun.
+    // A port can be opened at any time, even during `close`. But `close` does not know a server that is added after
+    // `close` has begun.
     if (this.#stopping.signal.aborted) {
       server.close();
       throw new ChronicleError("UNAVAILABLE", "this server is being ended");
@@ -421,7 +421,7 @@ function sniffProtocol(server: Server, { take, withinMs }: SniffOptions): () => 
     let begun = Buffer.alloc(0);
     const look = (): void => {
       const piece: Buffer | null = socket.read();
-      // Without a piece, the connection has ended before its protocol was known.
+      // If there is no piece, the connection has ended before its protocol was known.
       if (piece === null) return;
       begun = Buffer.concat([begun, piece]);
       const isFrame = MARK.subarray(0, begun.length).equals(begun.subarray(0, MARK.length));

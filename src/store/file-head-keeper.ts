@@ -264,7 +264,7 @@ export class FileHeadKeeper implements HeadKeeper {
     const pair = this.#keyPair();
     if (pair !== undefined) return pair;
     throw new ChronicleError("NOT_FOUND", `the signing key is gone: there is no file ${this.keyFile}`, {
-      hint: "put it back from a copy",
+      hint: "put this file back from a copy",
       data: { path: this.keyFile },
     });
   }

@@ -53,7 +53,7 @@ export class FileOffRecord implements OffRecordFile {
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       throw new ChronicleError("LOG_DAMAGED", `${this.#path} cannot be read: ${why}`, {
-        hint: "remove it: the files that were written off the record are then recorded as they are",
+        hint: "remove this file: the files that were written off the record are then recorded as they are",
         cause: error,
       });
     }

@@ -26,7 +26,7 @@ export async function followOrigin(backends: Pick<Backends, "openLock">, layout:
     lock.close();
     if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
     throw new ChronicleError("LOCKED", "another process syncs this workspace", {
-      hint: "`chronicle sync stop FOLDER` ends it, and so does Ctrl-C where it runs in a terminal",
+      hint: "`chronicle sync stop FOLDER` ends that sync, and so does Ctrl-C in the terminal in which it runs",
       data: error.data,
       cause: error,
     });

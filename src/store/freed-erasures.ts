@@ -27,8 +27,8 @@ export class FreedErasures {
   }
 
   /**
-   * True if every erasure is remembered and still has the same effect: those of its contents that anything needs are
-   * the same as at the last `put`. The keys of `erasures` are unique names.
+   * True if every erasure is remembered, and if the set of its contents that are still needed has not changed since the
+   * last `put`. The keys of `erasures` are unique names.
    */
   async hasAll(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<boolean> {
     if (erasures.size === 0) return true;

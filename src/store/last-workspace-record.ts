@@ -86,7 +86,7 @@ function faultOf(work: () => void): ChronicleError | undefined {
   }
 }
 
-/** Returns the problem of a history for people, with the number of the line if it is known. */
+/** Returns the problem of a history as a text for people, with the number of the line if this number is known. */
 export function problemText({ problem, line }: Pick<LastRecord, "problem" | "line">): string | undefined {
   if (problem === undefined) return undefined;
   return line === undefined ? problem.message : `line ${line} of events.wal: ${problem.message}`;

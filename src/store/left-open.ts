@@ -7,10 +7,10 @@ import type { Disk } from "../disk/disk.ts";
 const LONGEST_LEFT = 1024 * 1024;
 
 /**
- * Replaces `close` of a store, and returns the store. The new `close` does nothing if the write-ahead log of the SQLite
- * database at `path` is short but not empty. Use this function only in a process that ends right after the `close`. The
- * next process then reads the write-ahead log, as it would if this process had been killed. A real close costs four
- * syncs, and removes two files that the next process makes again.
+ * Replaces the `close` of a store that uses the SQLite database at `path`, and returns the store. The new `close` does
+ * nothing if the write-ahead log of the database is short but not empty. Use this function only in a process that ends
+ * right after the `close`. The next process then reads the write-ahead log, as it would if this process had been
+ * killed. A real close costs four syncs, and removes two files that the next process makes again.
  */
 export function leftOpen<Store extends { close(): void | Promise<void> }>(
   disk: Disk,

@@ -53,7 +53,7 @@ interface Place {
 function placeOf(disk: Disk, given: string): Place {
   const path = resolved(disk, wholePath("a root", given));
   if (!path.isWellFormed())
-    throw new ChronicleError("REFUSED", "a tracked folder's own path must be UTF-8", { hint: "rename it" });
+    throw new ChronicleError("REFUSED", "a tracked folder's own path must be UTF-8", { hint: "rename the folder" });
   const kind = disk.lstat(path)?.kind;
   if (kind === "dir") return { folder: path };
   if (kind !== "file")

@@ -12,7 +12,7 @@ export interface GitProgramOptions {
   readonly untrusted: () => readonly string[];
 }
 
-/** Returns the function that runs git. It starts no `git` that lies in an untrusted folder. */
+/** Returns the function that runs git. The function starts no `git` that lies in an untrusted folder. */
 export function gitRunner(options: GitProgramOptions): RunGit {
   return async (command) => {
     // Only `PATH` is read from the environment, because git is looked up in it.
@@ -32,7 +32,7 @@ export interface GitProgram {
 /**
  * Finds git in the folders of a `PATH`. Leaves out a folder whose path is not absolute, a folder within an untrusted
  * folder, and a `git` that is a link into an untrusted folder. An npm script, for example, has `node_modules/.bin` in
- * its `PATH`, and an agent can put a program there. Returns `undefined` if no other folder has a git.
+ * its `PATH`, and an agent can put a program there. Returns `undefined` if no git remains.
  */
 function findGit(path: string, { disk, untrusted }: GitProgramOptions): GitProgram | undefined {
   const realOf = (name: string): string | undefined => {

@@ -4,7 +4,7 @@ import type { Disk } from "../disk/disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 import { makeFolders, readText } from "./file-head-keeper.ts";
 
-/** The form of an id (a UUID). Any other text is refused, because the text becomes a file name. */
+/** Matches an id (a UUID). Any other text is refused, because the text becomes a file name. */
 const ID = /^[0-9a-f-]{36}$/;
 
 /**

@@ -25,7 +25,7 @@ it("a mirror whose log is older than its index is refused with the folder to mov
   put(both.replica.folder, "later", "later\n");
   const refused = await both.startReplica().catch(String);
   expect(refused).toContain("LOG_DAMAGED");
-  expect(refused).toContain(`move ${upstream} away and connect again: it is then fetched again`);
+  expect(refused).toContain(`move ${upstream} away and connect again: the history is then fetched again`);
   renameSync(upstream, join(both.replica.base, "aside"));
   await both.startReplica();
   await both.flush();

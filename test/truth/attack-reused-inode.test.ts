@@ -82,7 +82,7 @@ describe("Truth: a workspace without a folder", () => {
     await box.must(["-w", id, "put", "index.html", "-"], { input: "hi\n" });
     box.write("other.txt", "not of the workspace\n");
     const refused = await box.call(["init", "--adopt", id]);
-    expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining("give it an empty folder")]);
+    expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining("give the workspace an empty folder")]);
     await box.must(["-w", id, "restore", "now", "--to", "../out"]);
     expect(existsSync(join(box.folder, "out/index.html"))).toBe(true);
   });

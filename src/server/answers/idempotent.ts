@@ -19,7 +19,7 @@ export interface NamedChange {
   readonly isInLog?: boolean;
 }
 
-/** The maximum size of a kept reply, in characters of JSON. Of a larger reply, only the status is kept. */
+/** The maximum size of a kept reply, in characters of JSON. If a reply is larger, only its status is kept. */
 const MOST_REPLY = 256 * 1024;
 
 /**
@@ -125,7 +125,7 @@ export interface KeptReply {
 }
 
 export type Standing =
-  /** After `begin`, the change may be made. */
+  /** The key was not used before. After `begin`, the change may be made. */
   | { readonly kind: "new" }
   | { readonly kind: "done"; readonly reply: KeptReply }
   /** The key was used for another request. */
@@ -138,11 +138,11 @@ export type Standing =
 
 /**
  * Remembers the replies to changes with an `Idempotency-Key`, so that a repeated request is not performed again. The
- * backends are `MemoryIdempotencyStore` and a file. Each change is forgotten after a day, and the oldest ones sooner if
- * there are too many.
+ * backends are `MemoryIdempotencyStore` and a file. Each change is forgotten after a day. If there are too many
+ * changes, the oldest ones are forgotten sooner.
  *
  * `begin` is durable before the change is made. A change that was begun and has no reply is not made again under the
- * same key, because it may already have been made. The client is told to check.
+ * same key, because it may already have been made. The client is told to look at the history.
  */
 export interface IdempotencyStore {
   /** Returns what `begin` would return, without beginning the request. */

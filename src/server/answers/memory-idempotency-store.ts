@@ -24,7 +24,7 @@ export interface BookEntry {
 
 /** Remembers the replies in memory. A durable backend fills this store from its file. */
 export class MemoryIdempotencyStore implements IdempotencyStore {
-  /** The changes by key, oldest first. */
+  /** Maps a key to its change. Oldest first. */
   readonly #entries = new Map<string, BookEntry>();
   /** Maps a key to the length of its reply if the reply is longer than `SHORT`. Oldest first. */
   readonly #lengths = new Map<string, number>();

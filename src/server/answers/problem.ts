@@ -26,7 +26,7 @@ export interface ProblemSetting {
   readonly hidden: readonly string[];
   /** True if the caller uses the command line. Only then may hints name commands. */
   readonly commands?: boolean;
-  /** Called with the details that the problem must not have. */
+  /** Called with the details that must not be in the problem. */
   readonly report: Report;
 }
 

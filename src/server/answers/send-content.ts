@@ -73,7 +73,7 @@ interface Sending {
 
 async function sendPieces(reply: FastifyReply, sending: Sending): Promise<void> {
   const { pieces, status, head, length, limits } = sending;
-  // Read all of a small content before sending it, because its hash is checked at its end.
+  // Read all of a small content before sending it, because damage is detected only at the end of the content.
   if (length <= SMALL) return sendWhole(reply, sending);
   let sent = 0;
   for await (const piece of pieces) {
@@ -106,9 +106,9 @@ interface ByteRange {
 }
 
 /**
- * Returns the requested range (RFC 9110 §14). Returns `undefined` if the whole content is to be sent, because there is
- * no header, its unit is not bytes, or its syntax is invalid. Returns `unsatisfiable` if the content has no byte of the
- * range, or if several ranges are requested.
+ * Returns the requested range (RFC 9110 §14). Returns `undefined` if the whole content is to be sent: there is no
+ * `Range` header, its unit is not bytes, or its syntax is invalid. Returns `unsatisfiable` if the content has no byte
+ * of the range, or if several ranges are requested.
  */
 export function rangeOf(header: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
   const wanted = /^bytes=(.*)$/i.exec(header ?? "")?.[1];

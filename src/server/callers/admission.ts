@@ -79,7 +79,7 @@ function rightsOf({ id, role, workspaces, replicas }: Caller): string {
   return JSON.stringify([id, role, workspaces ?? null, replicas ?? null]);
 }
 
-/** The check for callers that were admitted without a token. It is always true. */
+/** The check for callers that were admitted without a token. It always resolves to true. */
 const isStillAdmitted = (): Promise<boolean> => Promise.resolve(true);
 
 /** The caller of a route that needs no token. */

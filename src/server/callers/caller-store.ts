@@ -36,7 +36,7 @@ export class CallerStore implements StoreApi {
   readonly #caller: Caller;
   readonly #person: MarkOptions;
 
-  /** `person`: the person whose marks are meant; `undefined` for the owner. */
+  /** `person`: the person whose marks (changes marked as looked at) are read and set; `undefined` for the owner. */
   constructor(parts: StoreParts, caller: Caller, person: string | undefined) {
     this.#parts = parts;
     this.#caller = caller;

@@ -24,8 +24,8 @@ export interface Caller {
 export const OWNER: Caller = { id: "owner", name: "owner", role: "operator", isOwner: true };
 
 /**
- * Returns the person whose marks a caller sees and changes. The socket and all pages of the owner are one person.
- * `isForAgent`: the caller acts on behalf of an agent, which has marks of its own.
+ * Returns the person whose marks (changes marked as looked at) a caller sees and sets. The socket and all pages of the
+ * owner count as one person. `isForAgent`: the caller acts on behalf of an agent, which has marks of its own.
  */
 export function personOf({ id, isOwner, isOfPage }: Caller, isForAgent: boolean): string | undefined {
   const person = isOwner || isOfPage === true ? undefined : id;

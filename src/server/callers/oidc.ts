@@ -26,8 +26,8 @@ export interface OidcOptions {
   /** The audience that tokens for this server must name. */
   readonly audience: string;
   /**
-   * The claim with the role: `reader`, `agent` or `operator`, or a list of roles. Of a list, the most powerful role
-   * applies.
+   * The claim with the role: `reader`, `agent` or `operator`, or a list of roles. If it is a list, the most powerful
+   * role applies.
    */
   readonly roleClaim: string;
   /** The claim with the ids and names of workspaces, as a list or separated by spaces; `*` means all. */

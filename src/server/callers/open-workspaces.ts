@@ -25,7 +25,7 @@ interface Held {
   readonly gone: AbortController;
   /** Resolves when `onOpen` has ended. Never rejects. */
   readonly ready: Promise<void>;
-  /** True when `ready` has resolved. */
+  /** True once `ready` has resolved. */
   isReady: boolean;
   /** The time, in epoch milliseconds, at which a lease was last given or returned. */
   used: number;
@@ -238,7 +238,7 @@ export class OpenWorkspaces {
     });
   }
 
-  /** Takes a lease at once, so that the workspace stays open, and returns the lease when `onOpen` has ended. */
+  /** Takes a lease at once, so that the workspace stays open. Resolves to the lease when `onOpen` has ended. */
   async #handOut(held: Held): Promise<Lease> {
     const lease = this.#lease(held);
     await held.ready;

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { sha256 } from "../../core/values/hash.ts";
 import type { Role } from "../../api/routes/route.ts";
 
-/** People and secret scanners recognise tokens by this prefix. */
+/** The prefix by which people and secret scanners recognise tokens. */
 const PREFIX = "chr_";
 const SECRET_BYTES = 32;
 

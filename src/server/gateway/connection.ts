@@ -319,8 +319,8 @@ interface ShownContent {
 }
 
 /**
- * Returns the content of a file, or at most the first `MOST_CONTENT` bytes of a longer one. The content is checked
- * against its hash first.
+ * Returns the content of a file, or at most the first `MOST_CONTENT` bytes of a longer one. The bytes are returned only
+ * after the content was compared with its hash.
  */
 export async function shownContent(workspace: string, file: FileContent): Promise<ShownContent> {
   const isWhole = file.size <= MOST_CONTENT;

@@ -3,8 +3,8 @@ import { type Rate, RateLimiter } from "./rate-limiter.ts";
 /** The maximum rate at which refusals of one caller are recorded, so that logs and diagnostics grow only slowly. */
 const RATE: Rate = { burst: 20, perSecond: 0.1 };
 /**
- * The maximum number of callers whose unrecorded refusals are counted. Above it, the caller whose last refusal is the
- * oldest is no longer counted.
+ * The maximum number of callers whose unrecorded refusals are counted. Above this number, the caller whose last refusal
+ * is the oldest is no longer counted.
  */
 const MOST_CALLERS = 10_000;
 

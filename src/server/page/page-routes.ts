@@ -38,7 +38,7 @@ const MAX_BODY = 1_024;
 
 const YEAR_SECONDS = 31_536_000;
 
-/** The browser's features that the page does not use. */
+/** The features of browsers that are forbidden, because the page does not use them. */
 const PERMISSIONS = [
   ...["accelerometer", "autoplay", "browsing-topics", "camera", "display-capture", "encrypted-media"],
   ...["fullscreen", "gamepad", "geolocation", "gyroscope", "hid", "identity-credentials-get", "idle-detection"],
@@ -65,7 +65,7 @@ function sessionRoute({ sessions, now, isForeign }: Omit<PageParts, "files">): S
   const reply = ({ body, connection, headers: { host } }: ServerRequest): ServerReply => {
     const code = codeIn(body);
     if (code === undefined) return problemReply(NO_CODE);
-    // A code with a place is put on a command line, which opens the browser. All users of the machine can read this
+    // A code with a place was put on the command line that opened the browser. All users of the machine can read this
     // command line, and could use the code before the browser does. Therefore, such a code is accepted only at its
     // place. There, the system tells which user has opened the connection.
     const place = sessions.placeOf(code);
@@ -85,7 +85,7 @@ function sessionRoute({ sessions, now, isForeign }: Omit<PageParts, "files">): S
 
 /**
  * True if a request was sent directly to this address and port. A proxy usually forwards the `Host` of the original
- * request, which is another one.
+ * request, which differs from this address.
  */
 function isAt(place: string, connection: Connection | undefined, host: string | undefined): boolean {
   return connection !== undefined && place === `${connection.here.address}:${connection.here.port}` && place === host;

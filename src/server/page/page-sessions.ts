@@ -90,7 +90,10 @@ export class PageSessions implements PageTokens {
     });
   }
 
-  /** Returns the record of a token, and notes that the token was used. */
+  /**
+   * Returns the record of a token, and notes that the token was used. Returns `undefined` if the token is unknown or
+   * has ended.
+   */
   find(hash: string): TokenRecord | undefined {
     const known = this.#tokens.get(hash);
     if (known === undefined) return undefined;

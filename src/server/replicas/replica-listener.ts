@@ -160,8 +160,9 @@ function replicaAdmission(setting: ReplicaSetting, caller: Caller, named: string
 const OPENING_MS = 5_000;
 
 /**
- * Returns the place once it is open. Throws `UNAVAILABLE` if the place is not open after `OPENING_MS`. A place that is
- * opened later is disposed of at once. Its workspace stays open for a while, ready for the replica's next attempt.
+ * Returns the place (the opened workspace) once it is open. Throws `UNAVAILABLE` if the place is not open after
+ * `OPENING_MS`. A place that is opened later is disposed of at once. Its workspace stays open for a while, ready for
+ * the replica's next attempt.
  */
 async function inTime(opening: Promise<ReplicaPlace>): Promise<ReplicaPlace> {
   const { promise: late, reject } = Promise.withResolvers<never>();
