@@ -130,8 +130,8 @@ export interface Selection {
   /** Every change after this moment, also people's own edits. */
   readonly since?: string;
   /**
-   * All recorded work after this moment: that of runs, actions, transactions, writes, restores and undos. People's own
-   * edits are not selected. The moment may be the id of work, or a turn: the selection then begins with that work.
+   * All recorded work after this moment: runs, actions, transactions, writes, restores and undos. People's own edits
+   * are not selected. The moment may be the id of work, or a turn: the selection then begins with that work.
    */
   readonly to?: string;
   /**

@@ -33,7 +33,7 @@ export interface ExportShape {
   /** The absolute path of the archive, and its size in bytes. */
   file: string;
   bytes: number;
-  /** The last event in the archive, its hash, and the Merkle root of the files there. */
+  /** The last event in the archive, its hash, and the Merkle root of the files at this event. */
   seq: number;
   hash: string;
   root: string;
@@ -68,7 +68,7 @@ export interface ImportArchiveOptions extends ProgressOptions {
 export interface ImportArchiveShape {
   workspace: string;
   name: string | null;
-  /** The last event in the archive, its hash, and the Merkle root of the files there. */
+  /** The last event in the archive, its hash, and the Merkle root of the files at this event. */
   seq: number;
   hash: string;
   root: string;

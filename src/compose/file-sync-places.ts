@@ -241,8 +241,8 @@ export class FileSyncPlaces implements SyncPlaces {
 }
 
 /**
- * True if this sync does not allow another replica of the same origin to have a folder that is nested with its own. A
- * sync that is stopped, or halted with the reason `nested`, allows this.
+ * True if this sync does not allow another replica of the same origin to have a folder that is nested with the folder
+ * of this sync. A sync that is stopped, or halted with the reason `nested`, allows this.
  */
 function isBarring({ stopped, halted }: ReplicaRecord): boolean {
   return stopped !== true && halted?.reason !== "nested";

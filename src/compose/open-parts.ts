@@ -37,8 +37,8 @@ function makeWherePermitted(disk: Disk, folder: string): void {
 }
 
 /**
- * Returns a function that passes equal notes to `tell` only once. All indexes of a store are on one disk, and send the
- * same note.
+ * Returns a function that passes equal notes to `tell` only once. All indexes of a store are on one disk, so they send
+ * the same note.
  */
 function eachOnce(tell: ((note: string) => void) | undefined): (note: string) => void {
   const told = new Set<string>();

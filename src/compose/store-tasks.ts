@@ -340,7 +340,8 @@ async function neededBy(
     for (const history of others) for (const hash of await neededIn(parts, history, asked)) needed.add(hash);
     return [...needed];
   } catch (error) {
-    // The workspace was forgotten or brought back meanwhile, and so has another place. Another pass reads it there.
+    // The workspace was forgotten or brought back meanwhile, and so has another place. Another pass reads the workspace
+    // at its new place.
     if (!isThere(parts, id)) return [];
     const [whose, hint] = isForgotten
       ? [`the forgotten history ${id}`, hintForForgotten(id)]

@@ -39,7 +39,7 @@ function isMadeAgain(
   return stat?.kind === "dir" && String(stat.dev) === device;
 }
 
-/** Returns the result of `look`. Returns true if the disk fails, because the folder may be there. */
+/** Returns the result of `look`. Returns true if the disk fails, because the folder may exist. */
 function orUnseen(look: () => boolean): boolean {
   try {
     return look();

@@ -33,7 +33,7 @@ export type Asked =
    * this id.
    */
   | { readonly state: "direct"; readonly request?: string }
-  /** The process has not answered. It may have carried out the request with this id. */
+  /** The process has not answered. The request with this id may have been carried out. */
   | { readonly state: "lost"; readonly home: string; readonly request: string }
   /** The command of a run has ended, and the process that recorded the run did not answer the report. */
   | { readonly state: "ended"; readonly home: string; readonly end: NonNullable<RunOptions["ended"]> };
@@ -122,8 +122,8 @@ export function viewFrom(disk: Disk, cwd: string): FileSystemView | undefined {
 }
 
 /**
- * `RIGHTS` matches the lines of proc_pid_status(5), and `LIMITS` those of proc_pid_limits(5), that say what a process
- * may do.
+ * `RIGHTS` matches the lines of proc_pid_status(5) that say what a process may do. `LIMITS` matches such lines of
+ * proc_pid_limits(5).
  */
 const RIGHTS = /^(?:Uid|Gid|Groups|Cap\w+|NoNewPrivs|Seccomp):.*$/gm;
 const LIMITS = /^Max (?:file size|open files|address space|data size) .*$/gm;
@@ -158,7 +158,7 @@ export interface RunOrder {
   readonly session: string;
   readonly command: readonly string[];
   readonly cwd: string;
-  /** Variables that the command gets besides those of the command line. */
+  /** Environment variables that the command gets in addition to those of the command line's process. */
   readonly moreEnv: Readonly<Record<string, string>>;
 }
 

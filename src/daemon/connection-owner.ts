@@ -48,8 +48,8 @@ export function ownerIn(text: string, { here, there }: Connection): Owner {
 
 /**
  * Returns the texts that can stand for an address and its port in the tables. The tables write an address in hex, as
- * words of four bytes whose byte order is that of the machine. The table of IPv6 writes an IPv4 address with a prefix.
- * Returns `undefined` if `address` is no IP address.
+ * words of four bytes in the machine's byte order. The table of IPv6 writes an IPv4 address with a prefix. Returns
+ * `undefined` if `address` is no IP address.
  */
 function namesOf(address: string, port: number): readonly string[] | undefined {
   const name = (bytes: readonly number[]): string => `${wordsOf(bytes)}:${hex(port, 4)}`;

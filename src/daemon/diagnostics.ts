@@ -71,7 +71,7 @@ function putBack(disk: Disk, taken: string, path: string): void {
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
     // A third process has begun a file since the rename, or the file system has no hard links. Append the lines to the
-    // file that is there now.
+    // file that now has this path.
     append(disk, path, readSmall(disk, taken) ?? "");
   }
   disk.unlink(taken);

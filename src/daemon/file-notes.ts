@@ -104,8 +104,8 @@ export class KeptNotes implements SessionNotes {
 
 /**
  * Returns the part of a note that must be durable. If the session has several agents (`hasLanes`), the part includes
- * the open calls, because the log does not record which agent began a call. This must be known when an agent begins its
- * next call: only the earlier calls of the same agent have then ended.
+ * the open calls, because the log does not record which agent began a call. The agent of each call must be known when
+ * an agent begins its next call, because only the earlier calls of this agent have then ended.
  */
 function durableOf(note: SessionNote): string {
   const { workspace, turn, asked, isIdle, hasLanes, unsaid, ends, open, doubted, waiting, queues } = note;

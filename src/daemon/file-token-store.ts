@@ -57,7 +57,7 @@ export class FileTokenStore implements TokenStore {
 
   /**
    * Returns the token in a file; `undefined` if the file is malformed. Also ignores a file whose name is not the id of
-   * its token, because that token could not be revoked by its id.
+   * its token, because such a token could not be revoked by its id.
    */
   #recordOf(name: string): TokenRecord | undefined {
     const record = recordIn(readSmall(this.#disk, join(this.#folder, name)));

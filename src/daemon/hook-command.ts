@@ -48,10 +48,10 @@ interface HookRun {
 /**
  * Answers one call of an agent's hook. If the agent works off the record, lets its tool run and does nothing else.
  * Otherwise, the answer of the long-lived process is used. If that process does not answer, this process answers the
- * call directly on the store. It then also starts the long-lived process for later calls, unless `direct` is set or the
- * call is the end of a session. If the store cannot be used, this process answers without the store and starts nothing.
- * On stdout, prints only the output that the agent expects. Resolves to the exit code 0. Rejects if no answer can be
- * given.
+ * call directly on the store. In that case, it also starts the long-lived process for later calls, unless `direct` is
+ * set or the call is the end of a session. If the store cannot be used, this process answers without the store and
+ * starts nothing. On stdout, prints only the output that the agent expects. Resolves to the exit code 0. Rejects if no
+ * answer can be given.
  */
 export async function hookCommand(io: HookIo, words: HookWords): Promise<number> {
   const adapter = hookAdapter(words.agent);

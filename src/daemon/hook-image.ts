@@ -34,10 +34,10 @@ export function hookImagePath(home: string): string {
 }
 
 /**
- * Returns a mark of the files from which an image was made. The mark changes when Node or the hook is replaced. It
- * includes the inode and the ctime of the hook, because the files of every version are unpacked with the same
- * modification times. It does not include the ctime of Node's file, because a new hard link changes the ctime. Node
- * itself compares its version with the version in the image.
+ * Returns a mark of the files from which an image was made. The mark changes when Node or the hook is replaced. The
+ * mark includes the inode and the ctime of the hook, because the files of every version are unpacked with the same
+ * modification times. The mark does not include the ctime of Node's file, because a new hard link changes the ctime.
+ * Node itself compares its version with the version in the image.
  */
 export function programMark(disk: Disk): string {
   const node = disk.lstat(process.execPath);

@@ -58,11 +58,13 @@ export interface ServeOptions {
    * The numbers of commits and events that the store has recorded. The caller updates them in the store's `onCommit`.
    */
   readonly recorded?: { readonly commits: number; readonly events: number };
-  /** The folder in which the server was started (see `HostedFolder`). If the folder has no history, one is begun. */
+  /**
+   * The folder in which the server was started (see `HostedFolder`). If the folder has no history, a history is begun.
+   */
   readonly folder?: string;
   /**
    * The maximum number of the store's folders, in addition to `folder`, that are watched all the time (default 32). A
-   * process that leaves when it is idle watches none of them.
+   * process that leaves when it is idle does not watch such folders.
    */
   readonly watchMost?: number;
   /** Loads the code that serves replicas. If absent, this process serves no replicas. */

@@ -450,8 +450,8 @@ export class StoreServer {
   #commandRoutes(): readonly ServerRoute[] {
     const { disk, version, perform } = this.#options;
     if (perform === undefined) return [];
-    // The mark is computed for each call, because it can change while the program stays the same. A new hard link to
-    // the hook's file changes the file's ctime, for instance.
+    // The mark is computed for each call, because the mark can change while the program stays the same. A new hard link
+    // to the hook's file changes the file's ctime, for instance.
     const program = (): string => (this.#isCodeChanged() ? "" : programMark(disk));
     const runs = this.#runs;
     const progress = new Map<string, string>();

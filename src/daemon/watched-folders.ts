@@ -222,9 +222,9 @@ export class WatchedFolders {
   }
 
   /**
-   * Notes in `#away` the workspaces that cannot be watched, and reports new problems. If a workspace has a problem,
-   * schedules the next try; otherwise, schedules none. Returns the ids of the workspaces that were archived at the
-   * previous listing. If `#hindranceOf` throws, nothing is changed, so the next listing is still due.
+   * Notes in `#away` the workspaces that cannot be watched, and reports new problems. Schedules the next try if a
+   * workspace has a problem. Otherwise, no try is scheduled. Returns the ids of the workspaces that were archived at
+   * the previous listing. If `#hindranceOf` throws, nothing is changed, so the next listing is still due.
    */
   #noteAway(all: readonly WorkspaceShape[]): ReadonlySet<string> {
     const before = [...this.#away].filter(([, { shape }]) => shape.archived === true).map(([id]) => id);

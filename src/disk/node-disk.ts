@@ -457,9 +457,15 @@ const PROGRAM_FOLDERS = ["/usr/bin", "/bin"];
 /** The arguments with which `sync` syncs the file system of its standard input. */
 const OPERANDS = ["-f", "/proc/self/fd/0"];
 
-/** The program that can sync one file system. It is looked for only once. `path` is `undefined` if there is none. */
+/**
+ * The program that can sync one file system. This program is searched for only once. `path` is `undefined` if there is
+ * none.
+ */
 let program: { readonly path: string | undefined } | undefined;
-/** GNU's `touch`, which can set exact times. It is looked for only once. `path` is `undefined` if there is none. */
+/**
+ * GNU's `touch`, which can set exact times. This program is searched for only once. `path` is `undefined` if there is
+ * none.
+ */
 let touch: { readonly path: string | undefined } | undefined;
 
 /**

@@ -10,9 +10,9 @@ const MOST_LINKS = 40;
 
 /**
  * Throws `UNSAFE` if a place to be written to (a summary, a folder to be filled, a backup, a socket) is one of
- * Chronicle's own folders, or lies in one. A write to such a place could destroy recorded history or the key, or create
- * a valid token. `path`: absolute, existing or not. `folders`: the store and the configuration folder. `what`: what
- * would be written.
+ * Chronicle's own folders, or lies in such a folder. A write to such a place could destroy recorded history or the key,
+ * or create a valid token. `path`: absolute, existing or not. `folders`: the store and the configuration folder.
+ * `what`: what would be written.
  */
 export function refuseOwnFolders(disk: Disk, path: string, what: string, folders: readonly string[]): void {
   const own = ownFolderAround(disk, path, folders);
@@ -48,7 +48,7 @@ function leadsTo(disk: Disk, path: string, hops: { left: number }): string {
     return disk.realpath(path);
   } catch (error) {
     // The path is missing or cannot be examined. A path that cannot be examined cannot be written to either, and the
-    // writer reports that.
+    // later write reports the error.
     if (errnoOf(error) === undefined) throw error;
   }
   if (path === "/") return path;

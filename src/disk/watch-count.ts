@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { leastOf } from "../util/long-lists.ts";
 import type { WatchUse } from "./disk.ts";
 
-/** The files with the limits on the watches of a user: the limit of the system, and that of the user namespace. */
+/** The files with the limits on the watches of a user: the limit of the system, and the limit of the user namespace. */
 const LIMIT_FILES = ["/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches"];
 
 /** Counts the open watches of this process. */

@@ -11,9 +11,9 @@ const QUEUE_LENGTH = 16_384;
  * and Node does not report this.
  *
  * Node empties the queue once in each turn of its event loop. If fewer events are reported in a turn than a full queue
- * holds, no event was dropped. However, some events are not reported: an ended watch leaves one event in the queue, in
- * this turn or the next, and earlier events of the ended watch are not reported, either. Therefore, an ended watch
- * counts as one event for two turns, and half of the queue is the limit.
+ * holds, no event was dropped. However, some events are never reported: the one event that an ended watch leaves in the
+ * queue (in this turn or the next), and earlier events of the ended watch. Therefore, an ended watch counts as one
+ * event for two turns, and half of the queue is the limit.
  */
 class WatchQueue {
   /** Emits when events may have been dropped, at most once in a turn. */

@@ -94,20 +94,20 @@ export interface MountedRoute {
   readonly url: string;
   readonly row: Route;
   /**
-   * Other rows with the same URL in the router. Their paths continue after `{path}`, and the router cannot tell where
-   * `{path}` ends (see `meant-by-path.ts`). In most cases, there are none.
+   * Other rows with the same URL in the router. The paths of these rows continue after `{path}`, and the router cannot
+   * tell where `{path}` ends (see `meant-by-path.ts`). In most cases, there are none.
    */
   readonly others: readonly Route[];
 }
 
 /**
- * The operations for which the log records the idempotency key and everything that the reply says. Their replies
- * survive a crash without being kept in `Answering.replies`.
+ * The operations for which the log records the idempotency key and everything that the reply says. The replies of these
+ * operations survive a crash, although they are not kept in `Answering.replies`.
  */
 const REMEMBERED_BY_LOG = new Set(["putFile", "makeFolder", "deleteFile", "moveFile"]);
 /**
- * The operations for which the log records the idempotency key if they changed something. Their replies are also kept
- * in `Answering.replies`, because the log does not record everything that these replies say.
+ * The operations for which the log records the idempotency key if they changed something. The replies of these
+ * operations are also kept in `Answering.replies`, because the log does not record everything that these replies say.
  */
 const KNOWN_TO_LOG = new Set(["restore", "rollback", "undo", "redo", "takeSnapshot"]);
 
@@ -364,8 +364,8 @@ export class RequestAnswer {
   }
 
   /**
-   * The caller's id and the idempotency key, so that the same key of two callers identifies two requests. `undefined`
-   * for a GET or a request without a key.
+   * The id of the request: the caller's id and the idempotency key. So two callers can use the same key for different
+   * requests. `undefined` for a GET or a request without a key.
    */
   get #requestId(): string | undefined {
     const key = this.#row.method === "GET" ? undefined : idempotencyKey(this.#request.headers);

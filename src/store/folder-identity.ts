@@ -5,7 +5,7 @@ import { optional } from "../util/optional.ts";
 interface FolderIdentity {
   readonly device: string;
   readonly inode: string;
-  /** The birth time, in nanoseconds since 1970. Not every file system has one. */
+  /** The birth time, in nanoseconds since 1970. Absent on a file system without birth times. */
   readonly born?: string;
 }
 
@@ -23,9 +23,9 @@ export function identityAt(disk: Disk, path: string): FolderIdentity {
 type KnownFolder = Pick<ListedWorkspace, "device" | "inode" | "born" | "created">;
 
 /**
- * True if the folder of a workspace is still at a path. If the device number is the recorded one, decides as
- * `isFolderOf` does. Otherwise, inode and birth time decide, because a file system may get another device number at
- * each mount.
+ * True if the folder of a workspace is still at a path. If the path has the recorded device number, returns the result
+ * of `isFolderOf`. Otherwise, inode and birth time decide, because a file system may get another device number at each
+ * mount.
  */
 export function isFolderStillAt(disk: Disk, path: string, one: KnownFolder): boolean {
   const { device, inode, born } = identityAt(disk, path);
@@ -34,10 +34,10 @@ export function isFolderStillAt(disk: Disk, path: string, one: KnownFolder): boo
 }
 
 /**
- * True if the folder of a workspace is at a path, even if somebody has moved it there. Device and inode alone do not
- * identify a folder, because a file system may reuse the inode of a removed folder. Therefore, the birth times must be
- * equal. If the record has no birth time, the folder must not be younger than the workspace. On a file system without
- * birth times, only device and inode are compared.
+ * True if the folder of a workspace is at a path, even if somebody has moved the folder to this path. Device and inode
+ * alone do not identify a folder, because a file system may reuse the inode of a removed folder. Therefore, the birth
+ * times must be equal. If the record has no birth time, the folder must not be younger than the workspace. On a file
+ * system without birth times, only device and inode are compared.
  */
 export function isFolderOf(disk: Disk, path: string, one: KnownFolder): boolean {
   const { device, inode, born } = identityAt(disk, path);

@@ -21,7 +21,7 @@ export interface ListedWorkspace {
   readonly single: boolean;
   readonly device: string;
   readonly inode: string;
-  /** The birth time of the first folder. Not every file system has one. */
+  /** The birth time of the first folder. Absent on a file system without birth times. */
   readonly born?: string;
   readonly created: string;
   readonly archived?: true;

@@ -90,8 +90,8 @@ export class Tombstones {
 
   /**
    * True if the note belongs to this store. A note with another path belongs to this store only if this store has the
-   * history, and the other path leads to the same folder or to none. The note belongs to another store in these cases,
-   * because this store may be a copy:
+   * history, and if the other path leads to the same folder or does not exist. The note belongs to another store in
+   * these cases, because this store may be a copy:
    *
    * - The other path leads to a different folder with the history.
    * - The other path cannot be inspected.
@@ -122,7 +122,7 @@ export class Tombstones {
 
   /**
    * Returns the two paths at which this store may keep a note. All stores share the first path. If that path holds a
-   * note of another store or a damaged note, this store uses the second path. No other store writes there.
+   * note of another store or a damaged note, this store uses the second path. No other store writes to the second path.
    */
   #places(id: string): readonly [shared: string, ours: string] {
     const store = sha256(this.#store).slice(0, 16);

@@ -123,7 +123,7 @@ export function hide(text: string, hidden: readonly string[]): string {
 }
 
 /**
- * Returns the hidden folders for a caller who must not learn where folders are on this machine. They include the
+ * Returns the hidden folders for a caller who must not learn where folders are on this machine. The result includes the
  * folders that the error itself names, because an open workspace may not know the place to which its folder was moved.
  */
 export function hiddenIn(thrown: unknown, hidden: readonly string[]): readonly string[] {

@@ -48,8 +48,8 @@ export function replyProblem(reply: FastifyReply, problem: Problem, headers: Hea
 
 /**
  * Closes the connection in the middle of an answer, so that the client detects that the answer is incomplete. Does
- * nothing if the answer is complete, even if it is still being sent. This happens if `HttpServer.close` has already
- * refused the request.
+ * nothing if the answer is complete, even if it is still being sent. The answer is complete if `HttpServer.close` has
+ * already refused the request.
  */
 function cutShort(response: ServerResponse): void {
   if (response.writableEnded) return;

@@ -61,7 +61,7 @@ export class CallerStore implements StoreApi {
   async create(options: CreateOptions = {}): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
     const { store, workspaces } = this.#parts;
     const { from, name } = options;
-    // A caller that may see only some workspaces must not create one that it could not see.
+    // A caller that may see only some workspaces must not create a workspace that it could not see.
     if (this.#caller.workspaces !== undefined && !(name !== undefined && this.#caller.workspaces.includes(name))) {
       throw new ChronicleError(
         "FORBIDDEN",

@@ -87,8 +87,8 @@ export class OpenWorkspaces {
   }
 
   /**
-   * Opens the nearest workspace whose folder is or encloses `folder`. If there is none, begins one in `folder` if
-   * `create` is true, and otherwise throws `NOT_FOUND`.
+   * Opens the nearest workspace whose folder is or encloses `folder`. If there is no such workspace, begins a workspace
+   * in `folder` (with `create`) or throws `NOT_FOUND` (without).
    */
   async openFolder(folder: string, create: boolean): Promise<Lease> {
     // An open workspace with exactly this folder is the nearest one.
@@ -212,7 +212,7 @@ export class OpenWorkspaces {
 
   /**
    * Closes the least recently used workspace that is not in use. Never closes the most recently used workspace of all.
-   * Returns true if it has closed one.
+   * Returns true if a workspace was closed.
    */
   async closeOldest(): Promise<boolean> {
     const last = greatestOf([...this.#held.values()].map(({ used }) => used));

@@ -176,7 +176,7 @@ export class GatewayConnection {
     }
   }
 
-  /** Sends each event only after the previous one. Never rejects. */
+  /** Sends the events of a subscription, each only after the previous event was sent. Never rejects. */
   async #follow(given: Lease, message: Message<"subscribe_events">, end: AbortController): Promise<void> {
     using lease = given;
     const ids = idsOf(message);
@@ -310,7 +310,7 @@ async function contentOf(on: WorkspaceApi, file: FileContent): Promise<Record<st
 /** The maximum length of a content in one message, in bytes. Clients read the rest of a longer content over HTTP. */
 export const MOST_CONTENT = 512 * 1024;
 
-/** A content, or the beginning of a long one. It is text if the bytes are UTF-8, and otherwise Base64. */
+/** A content, or the beginning of a long one. `content` is text if the bytes are UTF-8, and Base64 otherwise. */
 interface ShownContent {
   readonly encoding: "utf8" | "base64";
   readonly content: string;

@@ -55,7 +55,10 @@ export class ConnectionLimit {
     this.#most = most;
   }
 
-  /** Adds a new connection. If the limit is reached, closes the longest idle connection or the new one. */
+  /**
+   * Adds a new connection. If the limit is reached, closes the connection that has been idle for longest. If no
+   * connection is idle, closes the new one.
+   */
   enter(socket: Socket): void {
     const key = keyOf(socket);
     const connection: Connection = { socket, busy: 0 };

@@ -70,8 +70,8 @@ function sessionRoute({ sessions, now, isForeign }: Omit<PageParts, "files">): S
     // place. There, the system tells which user has opened the connection.
     const place = sessions.placeOf(code);
     if (place !== undefined && !isAt(place, connection, host)) return problemReply(ELSEWHERE);
-    // Any other code was printed to a terminal. It may arrive through a proxy that another user runs. Therefore, the
-    // user is checked only if the `Host` is a loopback address.
+    // Any other code was printed to a terminal. A request with such a code may come through a proxy that another user
+    // runs. Therefore, the user is checked only if the `Host` is a loopback address.
     const isChecked = place !== undefined || LOOPBACK.test(host ?? "");
     if (connection !== undefined && isChecked && isForeign(connection)) return problemReply(FOREIGN);
     const token = sessions.exchange(code);

@@ -9,7 +9,8 @@ export const CODE_MS = 5 * 60_000;
 export const IDLE_MS = 12 * 60 * 60_000;
 
 /**
- * The maximum number of tokens that are valid at the same time. A new token beyond it ends the least recently used one.
+ * The maximum number of tokens that are valid at the same time. A new token beyond this number ends the least recently
+ * used token.
  */
 export const MOST_TOKENS = 256;
 

@@ -146,7 +146,7 @@ function replicaAdmission(setting: ReplicaSetting, caller: Caller, named: string
   const isOperator = mayDo(caller.role, "operator");
   return {
     readOnly: !mayDo(caller.role, "agent"),
-    // Without an operator's token, a replica's changes are recorded as those of an agent.
+    // Without an operator's token, a replica's changes are recorded as an agent's changes.
     ...(isOperator ? {} : { actor: agentName(caller.name) }),
     presenter: { id: caller.id, isOperator, replicas: caller.replicas ?? [] },
     place: (asked) => inTime(placeOf(setting, caller, asked ?? named)),
@@ -190,8 +190,8 @@ function starting(): ChronicleError {
 
 /**
  * Opens the workspace `named`. If `named` is `undefined`, considers the workspaces that the caller may see and that are
- * not archived. Opens the workspace of the server's own folder if it is one of these, or else the only one. Throws
- * `NOT_FOUND` if there is none, and `AMBIGUOUS` if there are several.
+ * not archived. If the workspace of the server's own folder is among them, opens that workspace. Otherwise, opens the
+ * only workspace. Throws `NOT_FOUND` if there is none, and `AMBIGUOUS` if there are several.
  */
 async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | undefined): Promise<ReplicaPlace> {
   if (named !== undefined) return openFor(setting.workspaces, caller, named);
