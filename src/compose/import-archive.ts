@@ -97,7 +97,10 @@ async function refusePresent({ backends: { disk }, layout, configFolder }: Store
     throw new ChronicleError("REFUSED", message, { hint, data: { workspace: id } });
   };
   if (disk.lstat(layout.workspace(id).folder) !== undefined)
-    refuse(`this store has the workspace ${id} already`, "use that one, or import into another store with --store");
+    refuse(
+      `this store has the workspace ${id} already`,
+      "use that workspace, or import into another store with --store",
+    );
   if (disk.lstat(`${layout.forgotten}/${id}`) !== undefined)
     refuse(
       `the workspace ${id} was forgotten, and can still be brought back`,
@@ -193,7 +196,7 @@ class ImportStage {
     if (this.#options.useKey !== true) return;
     const refuse = (message: string): never => {
       throw new ChronicleError("REFUSED", message, {
-        hint: "import it without --use-key: the history then goes on under the key of this machine",
+        hint: "import the archive without --use-key: the key of this machine then signs the history from now on",
       });
     };
     if (!intake.hasKey) refuse("the archive holds no signing key to use");
@@ -205,7 +208,7 @@ class ImportStage {
   #refuseRoots({ roots }: WorkspaceRecord): void {
     if (this.#options.to === undefined || roots.length === 1) return;
     throw new ChronicleError("REFUSED", `the workspace in the archive has ${roots.length} roots, not one`, {
-      hint: `import it without --to; then \`chronicle -w ${this.#id} restore now --to DIR\` puts its files into a folder`,
+      hint: `import the archive without --to; then \`chronicle -w ${this.#id} restore now --to DIR\` puts its files into a folder`,
     });
   }
 

@@ -45,7 +45,7 @@ export async function openMirror(
 
 function nothingThere(what: string): ChronicleError {
   return new ChronicleError("NOT_FOUND", what, {
-    hint: "`chronicle sync status` shows what is synced, and how far it is",
+    hint: "`chronicle sync status` shows the syncs and their progress",
   });
 }
 

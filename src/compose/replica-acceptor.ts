@@ -72,7 +72,7 @@ function admitReplica(cursors: ReplicaCursors, replica: string, { id, isOperator
   if (isOperator) return;
   throw new ChronicleError(
     "FORBIDDEN",
-    `replica ${replica} belongs to another token: use that one, or have the origin's operator make one for it (chronicle token create --replica ${replica})`,
+    `replica ${replica} belongs to another token: use that token, or have the origin's operator make a token for this replica (chronicle token create --replica ${replica})`,
   );
 }
 

@@ -129,11 +129,15 @@ export async function refuseToForget(parts: StoreParts, id: string): Promise<voi
   const { fault, damage } = (await unprovedIn(parts, id)) ?? {};
   if (fault !== undefined) throw unsigned(fault, what, id);
   if (damage?.code !== "ROLLBACK_DETECTED") return;
-  throw new ChronicleError("REFUSED", `${what} is refused while it contradicts its signed head: ${damage.message}`, {
-    ...optional({ hint: damage.hint }),
-    data: { ...damage.data, workspace: id },
-    cause: damage,
-  });
+  throw new ChronicleError(
+    "REFUSED",
+    `${what} is refused while the history contradicts its signed head: ${damage.message}`,
+    {
+      ...optional({ hint: damage.hint }),
+      data: { ...damage.data, workspace: id },
+      cause: damage,
+    },
+  );
 }
 
 /** Throws if any history proves nothing, because the contents could then be the only proof of the recorded state. */

@@ -165,7 +165,7 @@ export class JoinedSyncs implements SyncRunner {
     await using other = shape === undefined ? undefined : await this.#find(shape.id);
     if (other === undefined) return undefined;
     return new ChronicleError("LOCKED", `process ${other.pid} runs the sync of this folder already`, {
-      hint: "to start it again, end it first: Ctrl-C where it runs, or `chronicle sync stop`",
+      hint: "to start the sync again, end it first: Ctrl-C in its terminal, or `chronicle sync stop`",
       data: { pid: other.pid, lasting: true },
       cause,
     });

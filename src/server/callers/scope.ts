@@ -57,6 +57,6 @@ async function isSame(workspaces: OpenWorkspaces, mine: string, key: string): Pr
 function notThere(key: string): ChronicleError {
   const shown = KEY.test(key) ? key : "of this name";
   return new ChronicleError("NOT_FOUND", `there is no workspace ${shown}`, {
-    hint: "a whole id or an exact name is needed, as the list of workspaces has them",
+    hint: "give a whole id or an exact name from the list of workspaces",
   });
 }
