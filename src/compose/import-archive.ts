@@ -91,7 +91,9 @@ function refuseNoRoom({ backends: { disk }, layout }: StoreParts, { bytes }: Arc
   );
 }
 
-/** Throws `REFUSED` if this store, or another store of this user, has the workspace. */
+/**
+ * Throws `REFUSED` if this store has the workspace (even as a forgotten one), or if another store of this user has it.
+ */
 async function refusePresent({ backends: { disk }, layout, configFolder }: StoreParts, id: string): Promise<void> {
   const refuse = (message: string, hint: string): never => {
     throw new ChronicleError("REFUSED", message, { hint, data: { workspace: id } });

@@ -68,7 +68,9 @@ function tasksOfCopy({ backends: { disk }, layout }: StoreParts, id: string): Pa
   return {
     fileFaults: () => {
       const note = new FileWitnessNotes(disk, witness).get();
-      return note === undefined ? [] : [{ where: "witness.json", fault: `the origin contradicted it: ${note.reason}` }];
+      return note === undefined
+        ? []
+        : [{ where: "witness.json", fault: `the origin contradicted this mirror: ${note.reason}` }];
     },
     withheld: () => new FileWithheldContents(disk, withheld).list(),
     leftOut: () => new Set(),

@@ -37,9 +37,10 @@ export function openAcceptor(parts: StoreParts, onError: (error: unknown) => voi
 }
 
 /**
- * Returns a target that enforces an admission. The target refuses all writes of a read-only replica. If the admission
- * names an actor, that name replaces the names of people and of Chronicle in the replica's entries. The actor's name
- * also replaces the name `ambiguous`, because no selection by actor or session would find work under this name.
+ * Returns a target of write-backs that enforces an admission (the rights of a connection). The target refuses all
+ * writes of a read-only replica. If the admission names an actor, that name replaces the names of people and of
+ * Chronicle in the replica's entries. The actor's name also replaces the name `ambiguous`, because no selection by
+ * actor or session would find work under this name.
  */
 function admittedWrites(
   target: WriteBackTarget,

@@ -75,7 +75,7 @@ function decoded(text: string): string {
 const HEALTH_MS = 2_000;
 
 export interface LivingServer {
-  /** True if the process stays even when it is idle. A server that a hook started leaves when it is idle. */
+  /** True if the process keeps running even when it is idle. A server that a hook started ends when it is idle. */
   readonly stays: boolean;
   /** The process id; 0 if the process does not report it. */
   readonly pid: number;

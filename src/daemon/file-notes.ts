@@ -5,7 +5,10 @@ import type { HookCall } from "../hooks/hook-call.ts";
 import type { SessionNote, SessionNotes } from "../hooks/session-note.ts";
 import { readSmall, removeSmall, writeSmall } from "./run-folder.ts";
 
-/** Stores the note of each session in a file, so that the process of a later hook can read it. */
+/**
+ * Stores the note of each session (the state that its hooks need from call to call) in a file, so that the process of a
+ * later hook can read it.
+ */
 export class FileNotes implements SessionNotes {
   readonly #disk: Disk;
   readonly #folder: string;

@@ -19,9 +19,9 @@ function isListenError(error: unknown): error is ListenError {
 }
 
 /**
- * Replaces Node's error for a port by an error with the reason and a hint. The new error is `REFUSED` if the port is in
- * use or reserved by the system, and `USAGE` if the address is unknown or does not belong to this machine. Returns
- * other errors unchanged.
+ * Returns an error with the reason and a hint, in place of Node's error for a port. The new error is `REFUSED` if the
+ * port is in use or reserved by the system, and `USAGE` if the address is unknown or does not belong to this machine.
+ * Returns other errors unchanged.
  */
 export function listenTrouble(error: unknown): unknown {
   if (!isListenError(error)) return error;

@@ -46,7 +46,7 @@ export interface ServeOptions {
   readonly version: string;
   /** Carries out a command of another process. If absent, this process carries out no commands of other processes. */
   readonly perform?: (call: CommandCall, host: PerformHost) => Promise<CommandAnswer>;
-  /** The time without requests after which the process ends, in milliseconds; 0: the process stays. */
+  /** The time without requests after which the process ends, in milliseconds; 0: the process keeps running. */
   readonly idleMs: number;
   readonly ports: readonly PortPlan[];
   /** The operator's token. Required if there are ports. */
@@ -64,7 +64,7 @@ export interface ServeOptions {
   readonly folder?: string;
   /**
    * The maximum number of the store's folders, in addition to `folder`, that are watched all the time (default 32). A
-   * process that leaves when it is idle does not watch such folders.
+   * process that ends when it is idle does not watch such folders.
    */
   readonly watchMost?: number;
   /** Loads the code that serves replicas. If absent, this process serves no replicas. */

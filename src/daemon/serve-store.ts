@@ -47,17 +47,17 @@ const LOOK_MS = 1_000;
 const WATCH_MOST = 32;
 
 /**
- * The time, in milliseconds, after which an unused workspace is closed by a process that stays even when it is idle. A
- * process that leaves when it is idle keeps workspaces open for its whole idle time, so that the next command finds
- * them open.
+ * The time, in milliseconds, after which an unused workspace is closed. Applies to a process that keeps running even
+ * when it is idle. A process that ends when it is idle keeps workspaces open for its whole idle time, so that the next
+ * command finds them open.
  */
 const CLOSE_AFTER_MS = 120_000;
 
-/** The reason why the process leaves. */
+/** The reason why the process ends. */
 type Leaving = "idle" | "signal" | "replaced" | "newer version" | "changed code";
 
 /**
- * The long-lived process of a store. It answers hooks and clients, and keeps workspaces open. It leaves after an idle
+ * The long-lived process of a store. It answers hooks and clients, and keeps workspaces open. It ends after an idle
  * time of `idleMs`, unless `idleMs` is 0.
  */
 export class StoreServer {
@@ -138,8 +138,8 @@ export class StoreServer {
   }
 
   /**
-   * Listens on the socket and the ports until the process is to leave. Then answers all accepted requests, and resolves
-   * to the reason for leaving. Rejects if the process cannot listen.
+   * Listens on the socket and the ports until the process is to end. Then answers all accepted requests, and resolves
+   * to the reason for the end. Rejects if the process cannot listen.
    */
   async serve(): Promise<Leaving> {
     const { disk, run, idleMs, onListening } = this.#options;
@@ -148,7 +148,7 @@ export class StoreServer {
     try {
       if (this.#options.ports.some(({ page }) => page === true)) this.#page.check();
       onListening(await this.#listenOnPorts(), () => this.#page.newCode());
-      // A process that stays expects clients, so the app is loaded before the first request.
+      // A process that keeps running when it is idle expects clients, so the app is loaded before the first request.
       if (idleMs === 0) this.#http.warmUp().catch((error: unknown) => this.#onError(error));
       this.#hosting = this.#host();
       this.#hosting.then(() => this.#watched?.keepUp()).catch((error: unknown) => this.#onError(error));
@@ -268,8 +268,8 @@ export class StoreServer {
   }
 
   /**
-   * Watches the folder of a workspace. A process that stays also records what people edit. A process that leaves when
-   * it is idle only notes which paths have changed.
+   * Watches the folder of a workspace. A process that keeps running when it is idle also records what people edit. A
+   * process that ends when it is idle only notes which paths have changed.
    */
   async #follow(workspace: WorkspaceApi): Promise<void> {
     if (workspace.path === "") return;
@@ -395,10 +395,10 @@ export class StoreServer {
   }
 
   /**
-   * Called when the socket's path no longer leads to this process. This process either leaves, or takes the path again.
-   * A process that was started to stay (`idleMs` is 0) leaves only for another process that stays. Any other process at
-   * the path was started while this process was too busy to answer. That process leaves when it detects that it has
-   * lost the path.
+   * Called when the socket's path no longer leads to this process. This process either ends, or takes the path again. A
+   * process that is to keep running (`idleMs` is 0) ends only if the other process is to keep running, too. Any other
+   * process at the path was started while this process was too busy to answer. The other process ends when it detects
+   * that it has lost the path.
    */
   async #yieldOrReclaim(): Promise<void> {
     const { disk, run, idleMs, version } = this.#options;

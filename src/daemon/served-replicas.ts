@@ -73,7 +73,7 @@ export class ServedSyncs {
     this.#options = options;
   }
 
-  /** The number of syncs that are not stopped. The process stays as long as this number is not 0. */
+  /** The number of syncs that are not stopped. The process keeps running as long as this number is not 0. */
   get active(): number {
     return this.#runner?.active ?? 0;
   }

@@ -8,7 +8,7 @@ import { writeSmall } from "./run-folder.ts";
 
 /** The default of `againMs`. The pause keeps hooks from starting a process that cannot run again at each call. */
 const AGAIN_MS = 15_000;
-/** The time without requests after which the process leaves, in seconds. */
+/** The time without requests after which the process ends, in seconds. */
 const IDLE_SECONDS = 900;
 
 export interface StartServer {

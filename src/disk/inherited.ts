@@ -28,8 +28,8 @@ interface Pipe {
 
 /**
  * Returns the open descriptors from 3 up that this process inherited, with their targets. Call this before the program
- * opens anything. Until then, every descriptor that does not look like a descriptor of Node's own is inherited. Returns
- * an empty map if there is no `/proc`.
+ * opens anything. Before the program opens anything, every descriptor that does not look like Node's own is inherited.
+ * Returns an empty map if there is no `/proc`.
  */
 export function inheritedDescriptors(): ReadonlyMap<number, string> {
   const open = descriptorsOf("self").filter(({ fd }) => fd > 2);

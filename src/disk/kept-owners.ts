@@ -82,8 +82,8 @@ let hasDescriptorPaths: boolean | undefined;
 
 /**
  * Makes a file or folder with `make`. If this process is root and the folder around the path belongs to another user,
- * `make` also gets that user, and must give the result to that user. Otherwise, a command that was run as root once
- * (`sudo -E`, `su -m`) would leave files in a user's store that this user can neither read nor replace.
+ * `make` also gets that user, and must make that user the owner of the result. Otherwise, a command that was run as
+ * root once (`sudo -E`, `su -m`) would leave files in a user's store that this user can neither read nor replace.
  *
  * With an owner, `make` gets a path through the descriptor of the folder. Thus the file is made in exactly the folder
  * whose owner was read. With the plain path, the owner could replace the folder by a link to one of root's own folders

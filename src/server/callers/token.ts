@@ -6,7 +6,7 @@ import type { Role } from "../../api/routes/route.ts";
 const PREFIX = "chr_";
 const SECRET_BYTES = 32;
 
-/** The record of a token. It has only the hash of the token. */
+/** The record of a token. It contains the hash of the token, and not the token itself. */
 export interface TokenRecord {
   readonly id: string;
   readonly name: string;
