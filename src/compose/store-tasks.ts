@@ -177,8 +177,8 @@ export async function collectStore(parts: StoreParts, options: { readonly waitMs
 }
 
 /**
- * Frees the kept contents of git folders whose repositories no longer exist, in all workspaces. Returns the number of
- * bytes that were freed.
+ * Frees, in all workspaces, the kept parts of git folders that no repository has any more. Returns the number of bytes
+ * that were freed.
  */
 async function freeAllGitFolders(parts: StoreParts): Promise<number> {
   const { disk } = parts.backends;
