@@ -21,12 +21,13 @@ export const RESTORE: CommandSpec = {
   group: GROUP,
   summary: "make files equal to an earlier moment",
   details:
-    "The present state is recorded first, so every restore can be undone. Therefore restore asks for " +
-    "confirmation only on a terminal, and only if more than 1,000 paths would change, if more than half of the " +
-    "files would be removed, if files that the rules leave out would change, if the moment is before the history " +
-    "or lies ahead, or with --ask. A file that was excluded at that moment, or could not be recorded, is left as it is. If it was recorded before that moment, " +
-    "you can name it and use --force: it then gets its last recorded state up to that moment. With --to, files " +
-    "that are secrets by their names are written only for people. For an agent, they are left out and named.",
+    "The present state is recorded first, so every restore can be undone. Therefore restore asks for confirmation " +
+    "only on a terminal, and only in these cases: more than 1,000 paths would change; more than half of the files " +
+    "would be removed; files that the rules leave out would change; the moment is before the history begins or in " +
+    "the future; or --ask is given. A file that was excluded or could not be recorded at that moment is left as it " +
+    "is. If such a file was recorded earlier, name the file and use --force: the file then gets its last recorded " +
+    "state up to that moment. With --to, files that are secrets by their names are written only for people. For an " +
+    "agent, these files are left out, and their names are listed.",
   args: [
     {
       name: "<moment>",
@@ -44,8 +45,7 @@ export const RESTORE: CommandSpec = {
     DRY_RUN,
     {
       flags: "--force",
-      description:
-        "leave what cannot be restored, and restore the rest (what it does for a file that you name is said above)",
+      description: "leave what cannot be restored, and restore the rest (for a file that you name: see above)",
     },
     { flags: "--mtime", description: "also restore the recorded modification times, to the nanosecond" },
     ...ASKING,
@@ -63,29 +63,30 @@ export const UNDO: CommandSpec = {
   group: GROUP,
   summary: "take back the last run or restore (a second undo: the one before), or only somebody's work",
   details:
-    "Redo brings back exactly what an undo takes back. Therefore undo asks for confirmation only on a terminal, " +
-    "and only if more than 1,000 paths would change, if more than half of the files would be removed, if files " +
-    "that the rules leave out would change, if a note says what cannot come back, or with --ask. Only paths that " +
+    "Redo brings back exactly what an undo takes back. Therefore undo asks for confirmation only on a terminal, and " +
+    "only in these cases: more than 1,000 paths would change; more than half of the files would be removed; files " +
+    "that the rules leave out would change; a note says what cannot come back; or --ask is given. Only paths that " +
     "the operation changed are touched. If one of these paths was edited since, the undo keeps the edits and merges " +
     "with them. What does not merge stays as it is and becomes a conflict, which `chronicle conflicts` lists; " +
     "everything else is taken back, and the exit code is 1. With --force, the paths get their earlier states, and " +
     "the edits stay in the history. With --exact, nothing is done if a path was edited since. If a program is still " +
-    "writing to a path, or the path changes during " +
-    "the undo, the path is left and named, everything else is taken back, and the exit code is 1; the path can " +
-    "be undone later by the operation's id. With --action, --turn, --session, --actor, --file, --since or --to, " +
-    "exactly that work is taken back, in the same way. --file can be added to each of the others. (For --session, a run is a " +
-    "session with the id of the run.) --turn last is the last turn of which something is left to take back, so that each " +
-    "such undo goes one turn further; with --session or --actor, it is a turn of that session or actor. --to takes " +
-    "back the named run, action, turn or restore and all recorded work after it (for a moment: after the moment), and " +
-    "keeps people's own edits; restore and --since take these back, too. FILE:10-20 takes back only the hunks that " +
-    "the work has made at these lines of the present file; the work is that of the last operation, or the one of " +
-    "these options. A hunk of which one line is named is taken back whole, and a deletion if a line before or after " +
-    "its gap is named. What is left of the work can be taken back later. (If a file's name itself ends like that, " +
-    "the file is meant: use --file, or FILE:10:1-9.) Several files are given one after the other, each with or without " +
-    "lines, and are taken back in one operation. With -i, you choose files and hunks in a terminal: first the files, " +
-    "then for each file the hunks, as in `git add -p`. Nothing is changed before all is chosen, and nothing if a file or the work " +
-    "has changed meanwhile. If a path needs a content that was pruned, the path is listed and nothing is " +
-    "done; with --force, the path is left and the rest is done.",
+    "writing to a path, or the path changes during the undo, the path is left as it is and named, everything else " +
+    "is taken back, and the exit code is 1. You can undo the path later by the operation's id. With --action, " +
+    "--turn, --session, --actor, --file, --since or --to, exactly the selected work is taken back, in the same way. " +
+    "--file can be added to each of the other options. (--session also takes the id of a run.) --turn last is the " +
+    "last turn of which something is left to take back, so each such undo goes one turn further back. With " +
+    "--session or --actor, the turn is one of that session or actor. --to takes back the named run, action, turn or " +
+    "restore, and all recorded work after it. If --to names a moment, all recorded work after the moment is taken " +
+    "back. --to keeps people's own edits; restore and --since take these edits back, too. FILE:10-20 takes back " +
+    "only the hunks that the work has made at these lines of the present file. The work is that of the last " +
+    "operation, or the work that these options select. A hunk is taken back whole if one of its lines is named. A " +
+    "deletion is taken back if a line right before or after it is named. The rest of the work can be taken back " +
+    "later. (If a file's name itself ends like that, the file is meant: use --file, or FILE:10:1-9.) Several files, " +
+    "each with or without lines, are taken back in one operation. With -i, you choose files and hunks in a " +
+    "terminal: first the files, then for each file the hunks, as in `git add -p`. Nothing is changed until " +
+    "everything is chosen. If a file or the work has changed in the meantime, nothing is changed at all. If a path " +
+    "needs a content that was pruned, the path is listed and nothing is done; with --force, the path is left and " +
+    "the rest is done.",
   args: [
     {
       name: "[what...]",
@@ -122,9 +123,9 @@ export const REDO: CommandSpec = {
   group: GROUP,
   summary: "do again what the last undo took back",
   details:
-    "The redo brings back exactly what the undo took back. If the undo had merged with edits, these edits and later ones " +
-    "stay, and what does not merge becomes a conflict. Otherwise, if a path was edited since the undo, the path is " +
-    "listed and nothing is done; with --force, it is changed, too.",
+    "The redo brings back exactly what the undo took back. If the undo has merged with edits, these edits and later " +
+    "edits stay, and what does not merge becomes a conflict. If the undo has merged nothing, and a path was edited " +
+    "since the undo, the path is listed and nothing is done. With --force, this path is changed, too.",
   args: [
     {
       name: "[operation]",
@@ -147,13 +148,14 @@ export const REWIND: CommandSpec = {
   group: GROUP,
   summary: "go to before something that you asked an agent",
   details:
-    "Takes back that turn and all later work of that agent's session, and nobody else's: the result is merged " +
-    "with later work of others. A path that does not merge stays as it is and becomes a conflict. With " +
-    "--everything, all files are made equal to the state right before the prompt. Either is one operation, and " +
-    "one redo (after --everything: one undo) brings it back. The conversation stays as it is; rewind says how to " +
-    "bring it there as well. With --conversation, Codex and opencode also make a copy of it that ends before the " +
-    "prompt, and rewind prints the command that opens the copy. Without a turn, you choose one at the terminal. Numbers and last count the turns " +
-    "that changed something and are not undone, as `chronicle turns` numbers them.",
+    "Takes back that turn and all later work of that agent's session. Later work of others stays, and is merged " +
+    "with the result. A path that does not merge stays as it is and becomes a conflict. With --everything, all " +
+    "files are made equal to the state right before the prompt. In both cases, the rewind is one operation, and one " +
+    "redo (after --everything: one undo) brings everything back. The agent's conversation stays as it is; rewind " +
+    "says how to take the conversation back as well. With --conversation, Codex and opencode also copy the " +
+    "conversation up to the prompt, and rewind prints the command that opens the copy. Without a turn, you choose a " +
+    "turn at the terminal. Numbers and last count only turns that changed something and are not undone, as " +
+    "`chronicle turns` numbers them.",
   args: [
     {
       name: "[turn]",

@@ -35,7 +35,8 @@ export const DU: CommandSpec = {
   details:
     "Also shows what prompts, git objects, and files that were set aside take. These contents are kept beside the " +
     "history for some days, so that an undo can bring them back. For each workspace, du shows how much of its " +
-    "budget for them is used (max_private_bytes in config.yaml), and what was given up because it was exceeded.",
+    "budget for them is used (max_private_bytes in config.yaml), and what was given up because the budget was " +
+    "exceeded.",
   args: [],
   options: [
     {
@@ -214,14 +215,13 @@ export const PRUNE: CommandSpec = {
   group: RETENTION_GROUP,
   summary: "give up old moments, so that gc can free their contents",
   details:
-    "Each --keep rule keeps more. Without such a rule, the limits of config.yaml apply, or the limits that you " +
-    "give here instead. Some things are kept in any case: the baseline, named snapshots, pinned snapshots " +
+    "Each --keep rule keeps additional moments. Without such a rule, the limits of config.yaml apply, or the limits " +
+    "that you give here instead. Some things are kept in any case: the baseline, named snapshots, pinned snapshots " +
     "(unless --drop-pinned is given), everything that open transactions need, and everything younger than " +
-    "min_age_hours (24). A pruning is an event in the log: no line is removed, and verify says what was pruned. " +
-    "For 24 hours, gc frees nothing of what was pruned, and `chronicle unforget` can bring it back. Without a " +
-    "terminal, prune needs --yes. With --now, gc can free the contents at once: only a person at a terminal can " +
-    "ask for that, only while nobody is at work in the workspace, and only if no earlier pruning can still be " +
-    "brought back.",
+    "min_age_hours (24). A pruning is an event in the log: no line is removed, and verify says what was pruned. For " +
+    "24 hours, gc frees nothing of what was pruned, and `chronicle unforget` can bring it back. Without a terminal, " +
+    "prune needs --yes. With --now, gc can free the contents at once: only a person at a terminal can ask for that, " +
+    "only while nobody is at work in the workspace, and only if no earlier pruning can still be brought back.",
   args: [],
   options: [
     { flags: "--keep-last <n>", description: "keep this many of the newest actions and snapshots", value: "count" },
@@ -252,19 +252,18 @@ export const ERASE: CommandSpec = {
   summary: "remove contents from the history: a secret, or a file that should never have been recorded",
   details:
     "Erases one of these: the contents of a path and of everything beneath it; a content that is named by its " +
-    "SHA-256 (`chronicle history --json` shows it); or the contents of all paths that a pattern matches. From " +
-    "then on, no command gives out these contents. If a restore needs such a content for a path, it leaves the " +
-    "path as it is and says so. The bytes leave the store with the first gc after 24 hours; until then, " +
-    "`chronicle unerase` can bring the contents back. The log keeps their hashes, from which a short secret can " +
-    "be guessed: change the secret as well. Copies of such files that were kept aside are erased, too. Command " +
-    "lines, messages and records of users are not affected. The present content of a path is not erased: change " +
-    "or remove the file first. There is one exception: a path that the rules now leave out is recorded as " +
-    "deleted, and its file stays on disk. If a file gets an erased content later, the file is left out and " +
-    "named, and stays on disk. Other workspaces keep the contents until they are erased there. Folders that " +
-    "follow this workspace erase the contents as soon as they learn of the erasure, except the contents of files " +
-    "that are in these folders now; they keep the bytes for another 24 hours. Without a terminal, erase needs " +
-    "--yes. --now frees the bytes at once: only a person at a terminal can ask for that, and only while nobody " +
-    "is at work in the workspace.",
+    "SHA-256 (`chronicle history --json` shows it); or the contents of all paths that a pattern matches. From then " +
+    "on, no command gives out these contents. If a restore needs such a content for a path, it leaves the path as " +
+    "it is and says so. The bytes leave the store with the first gc after 24 hours; until then, `chronicle unerase` " +
+    "can bring the contents back. The log keeps their hashes, from which a short secret can be guessed: change the " +
+    "secret as well. Copies of such files that were kept aside are erased, too. Command lines, messages and records " +
+    "of users are not affected. The present content of a path is not erased: change or remove the file first. There " +
+    "is one exception: a path that the rules now leave out is recorded as deleted, and its file stays on disk. If a " +
+    "file gets an erased content later, the file is left out and named, and stays on disk. Other workspaces keep " +
+    "the contents until they are erased there. Folders that follow this workspace erase the contents as soon as " +
+    "they learn of the erasure, except the contents of files that are in these folders now. These folders keep the " +
+    "bytes for another 24 hours. Without a terminal, erase needs --yes. --now frees the bytes at once: only a " +
+    "person at a terminal can ask for that, and only while nobody is at work in the workspace.",
   args: [{ name: "[what]", description: "a path, or the SHA-256 of a content", completes: "path" }],
   options: [
     {
@@ -323,13 +322,14 @@ export const EXPORT: CommandSpec = {
   group: KEEP_GROUP,
   summary: "write a workspace's whole history into one file, which import reads on any machine",
   details:
-    "The archive is a tar file with every line of the log, the signed head, and every content that the history needs, " +
-    "each once. The same history always gives the same bytes. It has what is recorded: `chronicle snapshot` first " +
-    "records what is not. The contents of secrets (.env, id_rsa and the like) are left out unless a person gives " +
-    "--with-protected. What was kept aside, and files outside of the workspace, are left out unless a person gives " +
-    "--with-private. The number of contents that were left out is printed. A file that ends in .zst is compressed. " +
-    "The file may not lie in the workspace's own folder, where it would be recorded. " +
-    "With --with-key, whoever has the archive can sign as you: keep it like the key itself. See docs/archive.md.",
+    "The archive is a tar file with every line of the log, the signed head, and, once each, all contents that the " +
+    "history needs. The same history always gives the same bytes. The archive contains only what is recorded: run " +
+    "`chronicle snapshot` first to record the rest. The contents of secrets (.env, id_rsa and the like) are left " +
+    "out unless a person gives --with-protected. What was kept aside, and files outside of the workspace, are left " +
+    "out unless a person gives --with-private. The number of contents that were left out is printed. A file that " +
+    "ends in .zst is compressed. The file may not lie in the workspace's own folder, where it would be recorded. " +
+    "With --with-key, whoever has the archive can sign as you: keep the archive as safe as the key itself. See " +
+    "docs/archive.md.",
   usage: "[options] [workspace] <file>",
   args: [
     {

@@ -14,8 +14,9 @@ export const STATUS: CommandSpec = {
   group: LOOK_GROUP,
   summary: "what is recorded, what changed since, what is not covered",
   details:
-    "A renamed file is listed as one path if at least half of its lines are the same, and a modified text file with " +
-    "the numbers of added and removed lines. Lines are counted in at most 100 files; sizes are shown for the others.",
+    "A renamed file is listed as one path if at least half of its lines are the same. A modified text file is " +
+    "listed with the numbers of added and removed lines. Lines are counted in at most 100 files; sizes are shown " +
+    "for the others.",
   args: [],
   options: [],
   examples: [
@@ -31,12 +32,12 @@ export const LIST: CommandSpec = {
   summary: "everything that happened, newest first, and the commands that undo it or restore the state before it",
   details:
     "`chronicle` without a command does the same. A line is a run, the turn of an agent, an action outside of " +
-    "turns, a burst of edits (without a pause of more than five minutes), an undo or another operation, a " +
-    "snapshot, or what a sync brought. Edits that nobody saw are listed with the time at which they were found, " +
-    "and the last time before at which the whole folder had been looked at. Added and removed lines are counted where " +
-    "that is quick, and never in secrets. Beneath a run or a turn stands what it did to git. With `--snapshots`, " +
-    "the number counts all paths that were touched since " +
-    "the snapshot before, also those that are again as they were. Several filters must all match.",
+    "turns, a burst of edits (without a pause of more than five minutes), an undo or another operation, a snapshot, " +
+    "or what a sync brought. Edits that nothing recorded as they were made are listed with two times: when they " +
+    "were found, and when the whole folder had last been looked at before that. Added and removed lines are counted " +
+    "if that is quick, and never in secrets. Beneath a run or a turn, its changes of the state of git are listed. " +
+    "With `--snapshots`, the number counts all paths that were touched since the previous snapshot, including paths " +
+    "that are again as they were. Several filters must all match.",
   args: [],
   options: [
     { flags: "--snapshots", description: "list snapshots instead" },
@@ -74,10 +75,11 @@ export const LOG: CommandSpec = {
   group: LOOK_GROUP,
   summary: "the events, as the log holds them",
   details:
-    "The events are in the order of the log. As text, the newest 50 events are shown, or with --from the first " +
-    "50 from that event on; --limit 0 shows all. As JSON, all events are given unless --limit is given. With -S, " +
-    "the changes that made a text occur more or less often in a file are listed instead, newest first: when, by " +
-    "which action and whom, how often before and after, and the path with its iteration.",
+    "The events are in the order of the log. As text, the newest 50 events are shown; with --from, the first 50 " +
+    "events from that event on are shown. --limit 0 shows all. As JSON, all events are given unless --limit is " +
+    "given. With -S, log instead lists the changes that made a text occur more or less often in a file, newest " +
+    "first. Each line has the time, the action, the actor, the number of occurrences before and after, and the path " +
+    "with its iteration.",
   args: [
     { name: "[path]", description: "with -S: search only this file, or files beneath this folder", completes: "path" },
   ],
@@ -129,10 +131,10 @@ export const TURNS: CommandSpec = {
   group: LOOK_GROUP,
   summary: "what you asked agents, newest first, and what they changed to answer",
   details:
-    "Each line has a number for `chronicle rewind`, when you asked, whom, the turn's id, the first line of what " +
-    "you asked, and what was changed. A turn that changed nothing, or that is undone, has no number. What you " +
-    "ask is kept for thirty days, with secrets masked, and is shown to persons only. `chronicle config " +
-    "recordPrompts false` keeps nothing of it.",
+    "Each line has a number for `chronicle rewind`, when you asked, whom, the turn's id, the first line of what you " +
+    "asked, and what was changed. A turn that changed nothing, or that is undone, has no number. What you ask is " +
+    "kept for thirty days, with secrets masked, and is shown to persons only. After `chronicle config recordPrompts " +
+    "false`, what you ask is not kept.",
   args: [],
   options: [
     ...TURN_OPTIONS,
@@ -150,13 +152,12 @@ export const DIFF: CommandSpec = {
   group: LOOK_GROUP,
   summary: "what differs between two moments",
   details:
-    "Without a moment, compares the latest snapshot with the disk. With one moment, compares that moment with " +
-    "the disk. A moment is a snapshot's number, seq:N, an id or its prefix, a name, latest, baseline, now, a " +
-    "time (10m, 2026-01-31T12:00), or X~2 (two snapshots before X). `git apply` accepts the text of -p, but " +
-    "refuses the whole text if it names a file whose content cannot be shown (because it is binary, too large, " +
-    "or a secret). A renamed file is shown as one if at least half of its lines are the same. Paths that could not " +
-    "be recorded now, or at one of the moments, cannot be compared: they are " +
-    "listed, and the exit code is 1.",
+    "Without a moment, compares the latest snapshot with the disk. With one moment, compares that moment with the " +
+    "disk. A moment is a snapshot's number, seq:N, an id or its prefix, a name, latest, baseline, now, a time (10m, " +
+    "2026-01-31T12:00), or X~2 (two snapshots before X). `git apply` accepts the text of -p, but refuses the whole " +
+    "text if it names a file whose content cannot be shown (because it is binary, too large, or a secret). A " +
+    "renamed file is shown as one change if at least half of its lines are the same. Paths that could not be " +
+    "recorded now, or at one of the moments, cannot be compared: they are listed, and the exit code is 1.",
   usage: "[options] [from [to]] [--] [path...]",
   args: [
     { name: "[from]", description: "a moment (default: latest)", completes: "moment" },
@@ -198,10 +199,10 @@ export const HISTORY: CommandSpec = {
   group: LOOK_GROUP,
   summary: "the iterations of a file, including its deletions",
   details:
-    "A file that was renamed is followed to its earlier paths if at least half of its lines stayed the same. " +
-    "If no such path is recorded, all recorded paths with that file name are listed, also deleted ones. With -p, " +
-    "no patch shows a secret. The patches of one answer are bounded: in a very long history, the oldest are left " +
-    "out, and say so.",
+    "A file that was renamed is followed to its earlier paths if at least half of its lines stayed the same. If the " +
+    "given path is not recorded, all recorded paths with that file name are listed, also deleted ones. With -p, no " +
+    "patch shows a secret. The total size of the patches is limited: in a very long history, the oldest patches are " +
+    "left out, and a comment in their place says so.",
   args: [ONE_PATH],
   options: [{ flags: "-p, --patch", description: "also show what each iteration changed, as unified text" }],
   examples: [
@@ -217,10 +218,11 @@ export const BLAME: CommandSpec = {
   group: LOOK_GROUP,
   summary: "who wrote each line of a file, and when",
   details:
-    "Each line has the action or operation (the beginning of its id), the actor, the turn and the time that " +
-    "wrote it. Edits on disk that are not recorded yet are among the lines. A file that was renamed is followed " +
-    "to its earlier paths, which get a column, if at least half of its lines stayed the same. Lines that undo or restore brought back belong to whoever wrote " +
-    "them first. Lines older than the contents that are kept say so. The file may be deleted.",
+    "Each line is shown with the action or operation that wrote it (the beginning of its id), the actor, the turn " +
+    "and the time. Edits on disk that are not recorded yet are among the lines. A renamed file is followed to its " +
+    "earlier paths if at least half of its lines stayed the same. A column shows the earlier paths. Lines that undo " +
+    "or restore brought back belong to whoever wrote them first. Lines that are older than the kept contents are " +
+    "marked as such. The file may be deleted.",
   args: [ONE_PATH],
   options: [
     { flags: "-L, --lines <range>", description: "only these lines: 10, 10,20 (from, to), 10,+5 or 10," },
@@ -241,8 +243,8 @@ export const GREP: CommandSpec = {
   details:
     "Searches the last recorded state, the state at a moment, or with --history all kept contents of any time. The " +
     "pattern is a JavaScript regular expression, and each line is searched by itself. With --history, the newest " +
-    "lines come first, each with the change that brought it (the action, by whom, when), and whether it is still " +
-    "there. If the pattern takes too long for a content, that content is named, and the exit code is 1.",
+    "lines come first, each with the change that added it (the action, by whom, when), and whether the line is " +
+    "still there. If the pattern takes too long for a content, that content is named, and the exit code is 1.",
   args: [
     { name: "<pattern>", description: "a regular expression; write -- before a pattern that begins with -" },
     { name: "[path...]", description: "search only these files, and files beneath these folders", completes: "path" },
@@ -295,11 +297,11 @@ export const BISECT: CommandSpec = {
   details:
     "The test passes if it exits with 0. It must pass at --from and fail at --to. Between them, bisect tests about " +
     "log2(n) of the n recorded changes. Each test runs twice, each time in a new copy of the files among the " +
-    "temporary files; the folder itself is not touched. If the two runs disagree, the test is flaky, and bisect says " +
-    "so. The exit code 125 means that the test cannot tell; the exit codes 126 and 127 of a shell mean the same. " +
-    "Dependencies that are not recorded (node_modules, .venv, vendor and the like) are linked into each copy from " +
-    "the folder, so a test can change them. Only recorded changes are tested. The test is run in the same folder of " +
-    "the copy as the current one.",
+    "temporary files; the folder itself is not touched. If the two runs disagree, the test is flaky, and bisect " +
+    "says so. The exit code 125 means that the test cannot tell; the exit codes 126 and 127 of a shell mean the " +
+    "same. Dependencies that are not recorded (node_modules, .venv, vendor and the like) are linked into each copy " +
+    "from the folder, so a test can change them. Only recorded changes are tested. The test runs in the folder of " +
+    "the copy that corresponds to the current folder.",
   usage: "[options] -- <test> [argument...]",
   args: [{ name: "<test...>", description: "a command and its arguments", completes: "command" }],
   options: [

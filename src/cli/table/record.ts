@@ -71,22 +71,22 @@ export const RUN: CommandSpec = {
   group: RECORD_GROUP,
   summary: "run a command, record what it changes, say how to take it back",
   details:
-    "The command has stdin, stdout and the terminal to itself; Chronicle's own messages go to stderr. The exit " +
-    "code is that of the command, even if the recording failed meanwhile. If a signal ended the command, the " +
-    "exit code is 128 plus the signal's number. (After Ctrl-C, Chronicle itself also ends by SIGINT, so that a " +
-    "loop of the shell ends.) The exit code is 125 if Chronicle failed before the command started, and 122 if " +
+    "The command has stdin, stdout and the terminal to itself; Chronicle's own messages go to stderr. The exit code " +
+    "is that of the command, even if the recording failed meanwhile. If a signal ended the command, the exit code " +
+    "is 128 plus the signal's number. (After Ctrl-C, Chronicle itself also ends by SIGINT, so that a loop of the " +
+    "shell ends.) The exit code is 125 if Chronicle failed before the command started, and 122 if " +
     "--rollback-on-failure could not take back all changes of a failed command. It is 1 if the command succeeded " +
     "but removed or overwrote omitted files that nobody kept. It is also 1 if, with --rollback-on-failure, the " +
     "changes of a successful command could not be committed; a line that begins with NOT committed then names a " +
     "command that keeps them. If the command overwrote a file that you excluded (--exclude, --exclude-glob), the " +
     "file is named, but the exit code does not change, although the earlier content is gone. If the command " +
     "succeeded but removed such a file, the exit code is 1. A run within another run, or within an agent's tool " +
-    "call, is part of it: the inner run is rolled back by itself, but undone together with what is around it. No " +
-    "init is needed. Off the record (--otr), nothing is stored of the command, and the paths that it changes " +
-    "stay out of the history until somebody else changes them, or `chronicle snapshot --on-record PATH` includes " +
-    "them. status and explain name these paths, and no undo or restore overwrites them. While a command runs off " +
-    "the record, only paths that agents' tools declare are recorded. Options about the record are refused with " +
-    "--otr. With --json, the result is one line of JSON at the end of stderr.",
+    "call, is a part of that run or call: the inner run is rolled back alone, but undone together with the run or " +
+    "call around it. No init is needed. Off the record (--otr), nothing is stored of the command, and the paths " +
+    "that it changes stay out of the history until somebody else changes them, or `chronicle snapshot --on-record " +
+    "PATH` includes them. status and explain name these paths, and no undo or restore overwrites them. While a " +
+    "command runs off the record, only paths that agents' tools declare are recorded. Options about the record are " +
+    "refused with --otr. With --json, the result is one line of JSON at the end of stderr.",
   usage: "[options] [--] <command> [argument...]",
   args: [{ name: "[command...]", description: "the command and its arguments" }],
   options: [
@@ -96,8 +96,8 @@ export const RUN: CommandSpec = {
     {
       flags: "--network-events <file>",
       description:
-        "keep the JSON array in this file with the session, such as what a sandbox or proxy saw; it is read when the " +
-        "command has ended",
+        "keep the JSON array in this file with the session, such as the requests that a proxy saw; the file is read " +
+        "when the command has ended",
       completes: "path",
     },
     { flags: "--note <text>", description: "keep a note with the session", repeated: true },
@@ -120,15 +120,15 @@ export const WATCH: CommandSpec = {
   group: RECORD_GROUP,
   summary: "record changes as they happen, without wrapping a command, or install a service that does",
   details:
-    "Runs until Ctrl-C, SIGTERM, or the end of its terminal. It then records what has changed until that moment. " +
+    "Runs until Ctrl-C, SIGTERM, or the end of its terminal. At its end, watch records what has changed until then. " +
     "(setsid keeps it running without a terminal. nohup does not, because Node.js drops that setting.) The folder " +
-    "is scanned when something changes, so nothing is missed. If the folder is recorded already (by another watch, a " +
-    "run or a server), watch says so. Each change is recorded once; with two watches, it belongs to the session of " +
-    "the earlier one. With --install, a service of your login " +
-    "session records the folder from now on and after each login: a systemd user unit on Linux, a launchd agent on " +
-    "macOS. The folder's history is begun first, and the whole workspace around the folder is recorded. The service " +
-    "is restarted if it fails, and when the program is upgraded. Without a running service manager (in most " +
-    "containers), nothing is installed, and the exit code is 1. Only a person may install or uninstall a watch.",
+    "is scanned when something changes, so nothing is missed. If the folder is recorded already (by another watch, " +
+    "a run or a server), watch says so. Each change is recorded once. With two watches, a change belongs to the " +
+    "session of the earlier watch. With --install, a service of your login session records the folder from now on " +
+    "and after each login: a systemd user unit on Linux, a launchd agent on macOS. The folder's history is begun " +
+    "first, and the whole workspace around the folder is recorded. The service is restarted if it fails, and when " +
+    "the program is upgraded. Without a running service manager (in most containers), nothing is installed, and the " +
+    "exit code is 1. Only a person may install or uninstall a watch.",
   args: [{ name: "[folder...]", description: "with --install and --uninstall: the folders", completes: "path" }],
   options: [
     { flags: "--install", description: "install and start a service that records the folders" },
@@ -150,10 +150,10 @@ export const SNAPSHOT: CommandSpec = {
   group: RECORD_GROUP,
   summary: "record the present state and give it a number",
   details:
-    "The printed number of changes is the one that `chronicle list` shows beside the snapshot: it counts only " +
-    "changes outside of all work that has its own line there, such as runs. If something could not be recorded " +
-    "(the coverage is partial), snapshot names it and exits with 1. If that is a folder that exceeds a limit, " +
-    "snapshot names the folder and the number of its paths.",
+    "The printed number of changes is the number that `chronicle list` shows beside the snapshot. Changes of work " +
+    "that has its own line in the list, such as a run, are not counted. If something could not be recorded (the " +
+    "coverage is partial), snapshot names it and exits with 1. For a folder that exceeds a limit, snapshot names " +
+    "the folder and the number of its paths.",
   args: [],
   options: [
     { flags: "-m, --message <text>", description: "a message that describes this state" },
@@ -238,14 +238,14 @@ export const IMPORT: CommandSpec = {
     "Without --from, the file is an archive that `chronicle export` has written, and its whole history becomes a " +
     "workspace of this store. Everything is verified before anything of it is visible; if anything is wrong, " +
     "nothing is left. The workspace has no folder here until you give it one: with --to, or later with `chronicle " +
-    "init --adopt ID DIR`. Without a folder, -w selects it for every command. If this machine has another key than the " +
-    "one that has signed the history, or none, the history goes on under the key of this machine, and an event says " +
-    "so. With --use-key, the key in the archive (export --with-key) becomes the key of a machine without one. Only a " +
-    "person may import an archive. See docs/archive.md. With --from chronomemory, the file is the events.wal of " +
-    "chronomemory, whose records are added to a workspace or a record store. First, the hash and the link of every " +
-    "line are checked: if one is wrong, the line is named, and nothing is imported. Before the records, one event is " +
-    "written with the times, the head and the SHA-256 of the original log. With --accept-checkpoint or --up-to-tear, " +
-    "this event also names what could not be verified.",
+    "init --adopt ID DIR`. Without a folder, -w selects it for every command. If this machine has no key, or " +
+    "another key than the one that has signed the history, the history continues under the key of this machine, and " +
+    "an event says so. With --use-key, the key in the archive (export --with-key) becomes the key of a machine " +
+    "without one. Only a person may import an archive. See docs/archive.md. With --from chronomemory, the file is " +
+    "the events.wal of chronomemory, whose records are added to a workspace or a record store. First, the hash and " +
+    "the link of every line are checked: if one is wrong, the line is named, and nothing is imported. Before the " +
+    "records, one event is written with the times, the head and the SHA-256 of the original log. With " +
+    "--accept-checkpoint or --up-to-tear, this event also names what could not be verified.",
   args: [{ name: "<file>", description: "the archive, or the log", completes: "path" }],
   options: [
     { flags: "--as <name>", description: "of an archive: give the workspace this name" },

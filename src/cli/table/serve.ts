@@ -38,14 +38,14 @@ export const SERVE: CommandSpec = {
   group: SERVE_GROUP,
   summary: "serve the store's workspaces over HTTP, on a Unix socket and on ports",
   details:
-    "One process serves a store for its user. It serves every workspace of the store, and the folder in which it " +
-    "is started; if that folder has no history, serve begins one. Only the owner can use the Unix socket, and " +
-    "needs no token there. --port adds a port of 127.0.0.1 (and ::1), where each request must bear a token: one " +
-    "that `chronicle token create` made, or the operator's token. The operator's token is that of " +
-    "$CHRONICLE_TOKEN or --token-file; without these, one is made and kept in the configuration folder. --listen " +
-    "is for other machines. Hooks start this process themselves (with --idle). They also work without it, but " +
-    "are slower. On SIGTERM it answers all requests that it has accepted, then ends; a second signal ends it at " +
-    "once. More: docs/server.md.",
+    "One process serves a store for its user. It serves every workspace of the store, and the folder in which it is " +
+    "started; if that folder has no history, serve begins one. Only the owner can use the Unix socket, and needs no " +
+    "token there. --port adds a port of 127.0.0.1 (and ::1), where each request must bear a token: one that " +
+    "`chronicle token create` made, or the operator's token. The operator's token is that of $CHRONICLE_TOKEN or " +
+    "--token-file; without these, one is made and kept in the configuration folder. --listen is for other machines. " +
+    "Hooks start this process themselves (with --idle). Hooks also work without the process, but are slower. On " +
+    "SIGTERM, the process answers all requests that it has accepted, and then ends. A second signal ends the " +
+    "process at once. More: docs/server.md.",
   args: [],
   options: [
     {
@@ -137,8 +137,8 @@ export const TOKEN: CommandSpec = {
   details:
     "create prints a new token. The token is shown only this once, because only its hash is kept (0600, in the " +
     "configuration folder). A reader can only look. An agent can work, but cannot give up, free or administer " +
-    "anything. An operator can do everything. With --workspace, the token is good for that workspace only, and " +
-    "sees no other. A running server sees new and revoked tokens at once.",
+    "anything. An operator can do everything. With --workspace, the token is valid for that workspace only, and " +
+    "shows no other. A running server sees new and revoked tokens at once.",
   args: [
     { name: "[what]", description: "what to do (default: list)", completes: ["create", "list", "revoke"] },
     { name: "[id]", description: "with revoke: the id of the token, or its beginning" },
@@ -213,15 +213,15 @@ export const AGENTS_COMMAND: CommandSpec = {
   group: AGENTS_GROUP,
   summary: "record every tool call of an AI agent: install, uninstall, status, test",
   details:
-    "install adds hooks and the MCP server to the agent's own configuration. The hooks are called before and " +
-    "after each tool call, and for sessions and turns. Comments, order and other entries stay, a backup is kept " +
-    "beside each file, and a second install changes nothing. A configuration that the agent would not accept is " +
-    "refused, and the line is named. (Claude Code, for example, ignores a configuration with a comment.) install " +
-    "also works before the agent itself is installed. With --strict, a tool does not run if Chronicle cannot " +
-    "record it. If Chronicle was uninstalled, tools run even with --strict, and the agent is told that nothing " +
-    "is recorded. install also adds commands for the agent, chronicle-undo and chronicle-rewind (docs/agents.md); one " +
-    "that you have edited stays. status also names files whose hooks the agent does not call. test sends a made-up " +
-    "tool call through the installed command.",
+    "install adds hooks and the MCP server to the agent's own configuration. The hooks are called before and after " +
+    "each tool call, and for sessions and turns. Comments, order and other entries stay, a backup is kept beside " +
+    "each file, and a second install changes nothing. A configuration that the agent would not accept is refused, " +
+    "and the line is named. (Claude Code, for example, ignores a configuration with a comment.) install also works " +
+    "before the agent itself is installed. With --strict, a tool does not run if Chronicle cannot record it. If " +
+    "Chronicle was uninstalled, tools run even with --strict, and the agent is told that nothing is recorded. " +
+    "install also adds commands for the agent, chronicle-undo and chronicle-rewind (docs/agents.md); a command that " +
+    "you have edited stays. status also names files whose hooks the agent does not call. test sends a made-up tool " +
+    "call through the installed command.",
   args: [
     { name: "<what>", description: "what to do", completes: ["install", "uninstall", "status", "test"] },
     {

@@ -49,7 +49,7 @@ export function optionName({ flags }: OptionSpec): string {
 
 export const NOW: OptionSpec = {
   flags: "--now",
-  description: "leave no 24 hours in which it can be brought back; always asks for confirmation",
+  description: "give it up at once, without the 24 hours in which it can be brought back; always asks for confirmation",
   localOnly: { why: "--now is about a store of this machine", instead: "run it there, in a terminal" },
 };
 
@@ -125,8 +125,8 @@ export function detailsOf({ details, args, options }: CommandSpec): string | und
 }
 
 const TIMES =
-  "A moment that is a time without a zone, such as 2026-01-31T09:30, is in your time zone (TZ); " +
-  "2026-01-31T09:30Z is UTC. It may also be said as 1 minute ago, 9:00, yesterday, or monday 9:00.";
+  "A moment that is a time without a zone, such as 2026-01-31T09:30, is in your time zone (TZ); 2026-01-31T09:30Z " +
+  "is UTC. A time can also be written as 1 minute ago, 9:00, yesterday, or monday 9:00.";
 
 /** Options that every command takes, before or after its name. */
 export const GLOBAL_OPTIONS: readonly OptionSpec[] = [

@@ -108,14 +108,13 @@ export const SYNC: CommandSpec = {
     "--replication, or unix:/PATH of its socket. The store's server runs the sync; this server is started if " +
     "necessary, as for hooks, and stays while there are syncs. With --foreground, this process runs the sync " +
     "instead. adopt-as-new continues as another replica, after this replica was restored to an older state or " +
-    "copied. rejoin continues with an origin that was restored to an older state: changes that the origin has " +
-    "lost are proposed to it. flush waits until each side has everything that can go there. It exits with 1 if " +
-    "conflicts are open, or if the origin has refused something of this folder; each such path is listed with " +
-    "the reason and what to do. adopt-as-new, rejoin, flush, status, stop, pause, resume, monitor and conflicts " +
-    "take a sync by its folder, its id or the beginning of its id. If you name no sync, status and monitor are " +
-    "about all syncs; the others are about the sync of the current folder, or about the only sync. resolve PATH " +
-    "settles a conflict of the sync whose folder holds the path, or of the sync that -w names by its folder or " +
-    "its id. " +
+    "copied. rejoin continues with an origin that was restored to an older state: changes that the origin has lost " +
+    "are proposed to it. flush waits until each side has everything that can be synced to it. It exits with 1 if " +
+    "conflicts are open, or if the origin has refused something of this folder; each such path is listed with the " +
+    "reason and what to do. adopt-as-new, rejoin, flush, status, stop, pause, resume, monitor and conflicts take a " +
+    "sync by its folder, its id or the beginning of its id. If you name no sync, status and monitor are about all " +
+    "syncs; the others are about the sync of the current folder, or about the only sync. resolve PATH settles a " +
+    "conflict of the sync whose folder holds the path, or of the sync that -w names by its folder or its id. " +
     DETAILS_OF_MODES +
     " More: docs/replication.md.",
   args: [

@@ -5,19 +5,21 @@ export const SELECTION_OPTIONS: readonly OptionSpec[] = [
   { flags: "--action <id>", description: "the work of one action: its id, or the agent's own id of the call" },
   {
     flags: "--turn <id>",
-    description: "the work of one turn of an agent (last: the last one), also with --session or --actor",
+    description: "the work of one turn of an agent (last: the last one); --session or --actor can be added",
   },
   { flags: "--session <id>", description: "the work of a run, a watch or an agent's session", completes: "session" },
   { flags: "--actor <name>", description: "the work of one actor" },
   {
     flags: "--file <path>",
-    description: "everybody's work on this path and beneath it; with another option, only that work on the path",
+    description:
+      "everybody's work on this path and beneath it; with another option: only the work that it selects, on this " +
+      "path",
     completes: "path",
   },
   { flags: "--since <moment>", description: "everybody's work since a moment (10m, 3, seq:40)", completes: "moment" },
   {
     flags: "--to <moment>",
-    description: "all recorded work from this one on (an id, a turn, 10m, 3), without people's own edits",
+    description: "this work (an id, a turn, 10m, 3) and all recorded work after it, without people's own edits",
     completes: "moment",
   },
 ];
@@ -39,11 +41,11 @@ export const CHANGES: CommandSpec = {
   group: "Look",
   summary: "show what somebody did (default: the agent's last turn)",
   details:
-    "Shows each path as it was before the first and after the last change of the selected work. A path that " +
-    "others changed in between is shown in several pieces, so that no change of others is shown. With --format " +
-    "markdown, the text is made for a pull request: who did the work, the paths with their added and removed lines, " +
-    "and each patch in a block that opens on a click. Names and patches stand in code, so that nothing in them is " +
-    "formatted or mentions anybody. The contents of secrets are in no patch.",
+    "Shows each path as it was before the first and after the last change of the selected work. A path that others " +
+    "changed in between is shown in several pieces, so that no change of others is shown. With --format markdown, " +
+    "the text is made for a pull request: who did the work, the paths with their added and removed lines, and each " +
+    "patch in a block that opens on a click. Names and patches stand in code, so that GitHub formats nothing in " +
+    "them, and nobody is mentioned. The contents of secrets are in no patch.",
   args: [],
   options: [
     ...SELECTION_OPTIONS,
