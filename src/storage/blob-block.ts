@@ -21,21 +21,21 @@ export interface BlobBlock {
 }
 
 /**
- * The maximum length, in bytes, of a content that a store passes on in a container. The receiver unpacks a container
- * without a pause, so a longer content would block the receiver for too long.
+ * The maximum length, in bytes, of a content that a store passes on in a container. The receiver unpacks a container in
+ * one turn of the event loop, so a longer content would block its thread for too long.
  */
 export const MAX_CONTAINER_CONTENT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Splits concatenated blocks and containers by their heads. Throws `INTEGRITY_VIOLATION` if the bytes are anything
- * else, or if a head states a content length above the limits. The contents are not checked.
+ * Splits concatenated blocks and containers by their heads. Throws `INTEGRITY_VIOLATION` if the bytes do not consist of
+ * whole blocks and containers, or if a head states a content length above the limits. The contents are not checked.
  */
 export function splitBlocks(bytes: Uint8Array): BlobBlock[] {
   const blocks: BlobBlock[] = [];
   for (let at = 0; at < bytes.length;) {
     const rest = bytes.subarray(at);
     const block = readBlock(rest) ?? readContainer(rest);
-    if (block === undefined) refuse("there is no whole block where one should begin");
+    if (block === undefined) refuse("the bytes are not a sequence of whole blocks");
     blocks.push(block);
     at += block.bytes.length;
   }
@@ -98,7 +98,8 @@ function readContainer(bytes: Uint8Array): BlobBlock | undefined {
 function openPacked({ bytes, entries }: BlobBlock, head: BlockHead): Buffer {
   const stored = bytes.subarray(head.headBytes);
   if (!isStoredWhole(head, stored)) refuse("the checksum of a block differs");
-  if (head.codec === "zstd" && !isOneFrame(stored, head.rawLength)) refuse("a block holds no zstd frame of its length");
+  if (head.codec === "zstd" && !isOneFrame(stored, head.rawLength))
+    refuse("the bytes of a block are not one zstd frame of the stated length");
   const raw = unpackBlock(head, stored);
   if (raw === undefined) refuse("a block cannot be unpacked");
   for (const { hash, at, length } of entries) mustBe(hash, sha256(raw.subarray(at, at + length)));
@@ -114,9 +115,7 @@ function checkContainer(block: BlobBlock): void {
   for (const { hash } of block.entries) mustBe(hash, digest.digest("hex") as Hash);
 }
 
-/**
- * Yields the unpacked pieces of a container. Each piece has its own memory, so that the consumer can free this memory.
- */
+/** Yields the unpacked pieces of a container. Each piece has its own memory, which the consumer can free. */
 function* rawPieces({ bytes }: BlobBlock): Generator<Buffer> {
   for (let at = LARGE_HEADER_BYTES; at < bytes.length;) {
     const head = decodePieceHead(asBuffer(bytes.subarray(at)));
@@ -124,7 +123,8 @@ function* rawPieces({ bytes }: BlobBlock): Generator<Buffer> {
     const stored = bytes.subarray(at + PIECE_HEAD_BYTES, at + PIECE_HEAD_BYTES + head.stored);
     if (crc32(stored) !== head.crc) refuse("the checksum of a piece differs");
     const isPacked = head.stored < head.raw;
-    if (isPacked && !isOneFrame(stored, head.raw)) refuse("a piece holds no zstd frame of its length");
+    if (isPacked && !isOneFrame(stored, head.raw))
+      refuse("the bytes of a piece are not one zstd frame of the stated length");
     const raw = isPacked ? decompress(stored, head.raw) : Buffer.from(stored);
     if (raw === undefined) refuse("a piece cannot be unpacked");
     yield raw;
@@ -149,7 +149,7 @@ const MAX_WINDOW_BYTES = 8 * 1024 * 1024;
 
 /**
  * The length, in bytes, of the field Frame_Content_Size, by Frame_Content_Size_flag. If Single_Segment_flag is set, the
- * flag 0 means one byte.
+ * flag value 0 stands for a length of one byte.
  */
 const LENGTH_BYTES = [0, 2, 4, 8];
 const RLE = 1;
@@ -159,8 +159,8 @@ const RESERVED = 3;
  * True if the bytes are exactly one zstd frame (RFC 8878, section 3.1.1). The frame must have no dictionary and a
  * window of at most 8 MiB, and its stated length, if any, must be `rawLength`. The content of the frame is not checked.
  *
- * Libraries stop after the first frame, skip skippable frames, and allocate the memory that a header asks for. Bytes
- * from other stores are therefore checked before a library reads them.
+ * This check comes before any zstd library reads bytes from another store. Such libraries ignore bytes after the first
+ * frame, skip skippable frames, and allocate whatever memory a header asks for.
  */
 export function isOneFrame(bytes: Uint8Array, rawLength: number): boolean {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

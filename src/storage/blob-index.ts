@@ -2,29 +2,30 @@ import type { Hash } from "../core/values/hash.ts";
 import type { BlobRows } from "./blob-rows.ts";
 
 /**
- * The index of a `FileBlobStore`: the place of each published content. It is derived, and can be rebuilt from the packs
- * and the large files.
+ * The index of a `FileBlobStore`: the place of each published content. The index can be rebuilt from the packs and the
+ * large files.
  *
  * Backends: `MemoryBlobIndex`, `SqliteBlobIndex`.
  *
  * Contract
- * - All methods are synchronous. `apply` is atomic, even for other processes. A change is durable only if `durable` is
- *   set. After a crash, the index can be in an earlier state, but never in a torn one.
+ * - All methods are synchronous. `apply` is atomic, even for other processes. A change is durable at once only if
+ *   `IndexChange.durable` is true. After a crash, the index can be in an earlier state, but it never has a part of a
+ *   change.
  * - An index never reuses the id of a pack.
  */
 export interface BlobIndex {
   has(hash: Hash): boolean;
   find(hash: Hash): BlobPlace | undefined;
   /**
-   * Runs the queries of `work` on one state of the index, several times faster than with a transaction for each query.
-   * `work` must not change the index.
+   * Runs the queries of `work` in one transaction, so that all of them see the same state of the index. This is several
+   * times faster than a transaction for each query. `work` must not change the index.
    */
   together<T>(work: () => T): T;
   packs(): readonly PackRow[];
   packOf(ulid: string): PackRow | undefined;
   /** Returns the contents of one pack, in their order in the pack. */
   inPack(id: number): readonly PlacedBlob[];
-  /** All contents in files of their own. */
+  /** Returns the contents that are in files of their own. */
   large(): readonly PlacedBlob[];
   apply(change: IndexChange): void;
   close(): void;
@@ -40,9 +41,12 @@ export type BlobIndexOpener = () => {
 
 export interface PackState {
   readonly ulid: string;
-  /** The lane (`activePack` in `BlobLayout`) that holds the pack; `undefined` once the pack is sealed. */
+  /**
+   * The number of the pack's lane, while the pack can still grow; `undefined` once the pack is sealed. A lane is the
+   * place of one pack to which one writer at a time appends (`BlobLayout.activePack`).
+   */
   readonly lane: number | undefined;
-  /** The number of bytes, from the start, that are durable and need no further check. */
+  /** The length, in bytes, of the part from the start of the pack that is durable and already checked. */
   readonly bytes: number;
 }
 
@@ -91,7 +95,7 @@ export interface LargeRow {
   readonly stored: number;
 }
 
-/** `apply` performs the parts in the order of these fields. */
+/** A change of the index. `BlobIndex.apply` performs its parts in the order of these fields. */
 export interface IndexChange {
   readonly forget?: readonly Hash[];
   /** Removes these packs, and the contents whose places are in them. */
@@ -101,7 +105,7 @@ export interface IndexChange {
   /** `pack` of a row is a position in `packs`. */
   readonly rows?: BlobRows;
   readonly large?: readonly LargeRow[];
-  /** True if a known content gets the new place. Default: it keeps its old place. */
+  /** True to give contents that are already in the index their new places. Default: they keep their old places. */
   readonly replace?: boolean;
   /** True if the change must be durable when `apply` returns. This is necessary if the old bytes are removed next. */
   readonly durable?: boolean;

@@ -3,20 +3,20 @@ import type { LargeRow, PackState } from "./blob-index.ts";
 import type { BlobRows } from "./blob-rows.ts";
 
 /**
- * Bulk writing of contents, beside the batches of a `BlobStore`. Puts are synchronous, because a capture reads, hashes
- * and stores one file after the other, in this thread or in worker threads.
+ * Writes many contents at once; an alternative to the batches of a `BlobStore`. Puts are synchronous, because a capture
+ * reads, hashes and stores one file after the other, in this thread or in worker threads.
  *
- * Backends: `FileIntake` (a lane of packs for each sink) and `MemoryIntake`.
+ * Backends: `FileIntake` (each sink appends to packs of its own) and `MemoryIntake`.
  *
  * Contract
- * - The contents of a sink become visible when its `finish` resolves, and those of thread sinks when `publish`
- *   resolves. In both cases, the contents are durable by then.
+ * - The contents of a `BlobSink` become visible when its `finish` resolves. The contents of the sinks of worker threads
+ *   become visible when `ThreadSinks.publish` resolves. In both cases, the contents are durable by then.
  * - The user of an intake takes a lease of the store before it opens the first sink. The user holds the lease until the
  *   events that name the contents are durable.
  * - `abandon` and `release` are idempotent.
  */
 export interface BlobIntake {
-  /** True if the content is stored and its bytes are sound, so that the content need not be put. */
+  /** True if the content is stored and its bytes are not damaged, so that the content need not be put. */
   isSound(hash: Hash): boolean;
   /** Opens a sink in this thread. `known`: returns true for a content that the sink only hashes, and does not store. */
   openSink(known: (hash: Hash) => boolean): Promise<BlobSink>;
@@ -60,7 +60,10 @@ export interface SinkGrant {
   readonly known: SharedArrayBuffer | undefined;
 }
 
-/** The right to append to a lane. It is plain data, so it can be sent to a worker thread. */
+/**
+ * The right to append to a lane: the place of one pack to which one writer at a time appends. A grant is plain data, so
+ * it can be sent to a worker thread.
+ */
 export interface LaneGrant {
   readonly lane: number;
   /** The pack in the lane. All its `bytes` are durable and checked. `undefined` if the lane is empty. */
@@ -69,7 +72,7 @@ export interface LaneGrant {
 
 /** The contents that a sink has made durable. A result is plain data, so a worker thread can send it. */
 export interface SinkResult {
-  /** The `pack` of a row is a position in this list. */
+  /** The packs with the contents of `rows`. The `pack` of a row is a position in this list. */
   readonly packs: readonly PackState[];
   readonly rows: BlobRows;
   readonly large: readonly LargeRow[];

@@ -1,8 +1,9 @@
 import { hashFromBytes, type Hash } from "../core/values/hash.ts";
 
 /**
- * The places of contents in packs, as flat arrays, which are cheap to send from a worker thread and to sort. Row i has
- * the 32 bytes of `hashes` from 32 i on, and the six numbers of `fields` from 6 i on, in the order of `BlobRow`.
+ * The places of contents in packs, as flat arrays, which are cheap to send from a worker thread and to sort. Row `i`
+ * has the 32 bytes of `hashes` from the index 32 × `i` on, and the six numbers of `fields` from the index 6 × `i` on.
+ * The six numbers are in the order of the properties of `BlobRow`.
  */
 export interface BlobRows {
   readonly count: number;
@@ -85,7 +86,7 @@ export function rowAt(rows: BlobRows, i: number): BlobRow {
 
 /**
  * Returns the positions of the rows, sorted by the first 52 bits of their hashes. Rows with the same 52 bits come in
- * any order. The rows are sorted because a B-tree is filled fastest in the order of its keys.
+ * any order. In this order, the rows fill the B-tree of an index fastest.
  */
 export function rowsByHash(rows: BlobRows): Uint32Array {
   const view = new DataView(rows.hashes.buffer, rows.hashes.byteOffset, rows.hashes.byteLength);

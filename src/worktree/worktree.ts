@@ -17,23 +17,23 @@ import type { LiveDatabase } from "./live-databases.ts";
  * - The worktree remembers the last known state of the disk (path, stat, entry). A file or link counts as unchanged,
  *   and is not reported, only if kind, mode, size, mtime_ns, ctime_ns, inode and device are equal and the path is not
  *   racily clean (see `ScanReport.startedAtNs`). A folder counts as unchanged if its mode is equal.
- * - A tracked path stays tracked until it is gone. A filter leaves out new paths only. Other reasons, such as
- *   `too-large`, also leave out the present state of a remembered path.
+ * - A tracked path stays tracked until it is gone. A filter can leave out a path only before the path is tracked. Other
+ *   reasons, such as `too-large`, also leave out the present state of a tracked path.
  * - Special files are listed in the omissions and never opened. Folders of other devices are not entered.
  * - `scan` reports a path as gone only if it has seen that nothing is there. Paths beneath an omitted folder are not
- *   reported.
+ *   reported as gone.
  * - `apply` changes only the paths of the request, and each path only while it still equals `before`.
  */
 export interface Worktree {
   readonly roots: readonly TrackedRoot[];
   /**
-   * Gives the same roots other filters and limits, which apply from the next scan on. A running watch keeps the old
-   * filters.
+   * Replaces the filters and limits of the roots, from the next scan on. The roots themselves must stay the same. A
+   * running watch keeps the old filters.
    */
   configure(roots: readonly TrackedRoot[]): void;
   /** The seq that was last passed to `save`, by this process or an earlier one; `undefined` if nothing is saved. */
   readonly rememberedSeq: number | undefined;
-  /** Returns the current traits of the folder of this path's root. */
+  /** Returns the current traits of the root folder that contains a path. */
   traitsOf(path: WorkspacePath): FolderTraits;
   /**
    * Compares the disk with the remembered state. During the scan, passes the paths that must be read to `onChanged`, in
@@ -41,8 +41,8 @@ export interface Worktree {
    */
   scan(request: ScanRequest, onChanged: OnChanged): Promise<ScanReport>;
   /**
-   * Remembers the state of paths on disk. Must be called after this state was recorded. `readFromNs`: a time before the
-   * first of these paths was read, in ns since the epoch. Default: the start of the last scan.
+   * Remembers the state of paths on disk. Must be called after this state was recorded. `readFromNs`: a time, in ns
+   * since the epoch, before any of these paths was read. Default: the start of the last scan.
    */
   remember(known: Iterable<KnownPath>, readFromNs?: bigint): void;
   /** Forgets paths that are gone or must be read again. */
@@ -57,9 +57,9 @@ export interface Worktree {
    */
   areStill(entries: readonly Entry[]): Promise<boolean>;
   /**
-   * True if the stat of the file or link at a path proves that it is as remembered, so that a scan would find no change
-   * there. Always false for folders, for files that decide which other paths are tracked, and on a disk on which a stat
-   * proves nothing.
+   * True if a stat proves that the file or link at a path is as remembered, so that a scan would find no change there.
+   * Always false for folders and for files that decide which other paths are tracked. Also always false on a disk whose
+   * stats do not reveal every edit.
    */
   isUnchanged(path: WorkspacePath): boolean;
   /**
@@ -78,8 +78,8 @@ export interface Worktree {
   save(seq: number): Promise<void>;
 
   /**
-   * Reads the entry that is on disk now, and hashes a file's content. Returns `undefined` if nothing or a special file
-   * is there.
+   * Returns the entry of what is at a path on disk now. Hashes the content of a file. Returns `undefined` if nothing or
+   * a special file is there.
    */
   inspect(path: WorkspacePath): Promise<Entry | undefined>;
   /**
@@ -87,7 +87,10 @@ export interface Worktree {
    * content may have changed since the path was last inspected, so the caller must compare the content's hash.
    */
   read(path: WorkspacePath): Promise<Buffer | undefined>;
-  /** Explains whether the rules on disk now would track a path, and why. Also says whether the path can be read. */
+  /**
+   * Explains whether a path would be tracked by the rules that are now on disk, and why. Also says whether the path can
+   * be read.
+   */
   explain(path: WorkspacePath): Promise<Explanation>;
   /** Explains paths as `explain` does. Reads the rules of each folder only once. */
   explainAll(paths: readonly WorkspacePath[]): Promise<readonly Explanation[]>;
@@ -103,10 +106,10 @@ export interface Worktree {
    */
   haveMountsMoved(): boolean;
   /**
-   * Returns a function that finds the outermost git folder that is, or contains, a path. The function returns
-   * `undefined` if there is no such folder or the folder is recorded. The function recognises git folders by device and
-   * inode, whatever their names. The function looks up each folder only once, so `gitTops` must be called again after
-   * changes.
+   * Returns a function that finds the outermost git folder (a folder with git's own state, such as `.git`) that is, or
+   * contains, a path. The function returns `undefined` if there is no such folder, or if the folder is recorded like
+   * other folders. The function recognises git folders by device and inode, whatever their names. The function looks up
+   * each folder only once, so `gitTops` must be called again after changes.
    */
   gitTops(): (path: WorkspacePath) => WorkspacePath | undefined;
   /**
@@ -130,13 +133,13 @@ export interface Worktree {
    */
   cleanUp(token: string): Promise<void>;
   /**
-   * True if the store still notes staged files of an interrupted apply in tracked folders. `sweepLeft` or the next
-   * apply removes them.
+   * True if, by the store's notes, staged files of an interrupted apply may still be in tracked folders. `sweepLeft` or
+   * the next apply removes these files.
    */
   mayHoldLeft(): boolean;
   /**
-   * Removes the staged files of interrupted applies that the store notes. The caller must hold the lock of the
-   * workspace.
+   * Removes the staged files that interrupted applies left in tracked folders, by the store's notes. The caller must
+   * hold the lock of the workspace.
    */
   sweepLeft(): void;
 
@@ -158,7 +161,7 @@ export interface TrackedRoot {
   readonly id: string | undefined;
   /** Absolute path of the folder, with links resolved; `""` if there is none (`HostedWorktree`). */
   readonly folder: string;
-  /** The only name in the folder that is tracked, for a root that is a single file. */
+  /** For a root that is a single file: the name of this file. No other name in the folder is tracked. */
   readonly only?: string;
   readonly filter: FilterOptions;
   readonly limits: CaptureLimits;
@@ -170,11 +173,14 @@ export type OnChanged = (batch: readonly ScannedPath[]) => unknown;
 export interface ScanRequest {
   /** True to read every path again, even if its stat shows no change. */
   readonly paranoid?: boolean;
-  /** Scans only these paths and the paths beneath them, as for the hints of a watcher. Default: everything. */
+  /**
+   * The paths to scan, together with all paths beneath them. For example, a watcher has reported these paths. Default:
+   * everything.
+   */
   readonly only?: readonly WorkspacePath[];
   /**
-   * True to take the paths of `only`, and the paths beneath them, even if a filter leaves them out: somebody has asked
-   * for these paths by name. Git's own state is never taken.
+   * True to capture the paths of `only`, and the paths beneath them, even if a filter excludes them, because somebody
+   * asked for these paths by name. Git's own state is never captured.
    */
   readonly named?: boolean;
   /**
@@ -183,26 +189,28 @@ export interface ScanRequest {
    */
   readonly alone?: boolean;
   /**
-   * True to scan only the paths of `only` and the paths beneath them. If false, the scan adds the whole folder of an
-   * ignore file among these paths, and all contents of a new folder above one of these paths. Default: the value of
-   * `named`.
+   * True to scan only the paths of `only` and the paths beneath them. If false, the scan adds more paths: the whole
+   * folder of each ignore file in `only`, and all contents of each new folder above a path of `only`. Default: the
+   * value of `named`.
    */
   readonly exact?: boolean;
-  /** With `named`: true to take the folders above a path of `only` even if nothing is at that path. */
+  /** With `named`: true to capture the folders above a path of `only` even if nothing is at that path. */
   readonly holders?: boolean;
   /**
    * The meaning of a missing tracked folder.
    *
    * - Default: unknown, because a disk may not be mounted. The scan throws `NOT_FOUND`.
-   * - `removed`: everything in the folder is gone, because Chronicle has run a command since the folder was seen.
-   * - `known`: nothing is gone, because nothing in the folder is remembered. If anything is remembered, the scan throws
-   *   `NOT_FOUND`.
+   * - `removed`: everything in the folder counts as gone. Chronicle has run a command since the folder was last seen,
+   *   and the command may have removed the folder.
+   * - `known`: accepted if nothing in the folder is remembered, because nothing can then be gone. Otherwise, the scan
+   *   throws `NOT_FOUND`.
    */
   readonly absentRoot?: "removed" | "known";
   /**
-   * The ids of the roots that are now on another device or mount than before. The scan adds the roots whose remembered
-   * device differs. If the scan does not recognise the remembered files in one of these roots, it throws `NOT_FOUND`,
-   * because a mount may be missing. `accepted`: missing paths count as gone, whatever the device of a root is.
+   * The ids of roots that the caller found on another device or mount than before. The scan itself adds the roots whose
+   * remembered device differs. If the scan does not recognise the remembered files in one of these roots, it throws
+   * `NOT_FOUND`, because a mount may be missing. `accepted`: missing paths count as gone, whatever the device of a root
+   * is.
    */
   readonly elsewhere?: ReadonlySet<string | undefined> | "accepted";
   /** Called from time to time with the number of paths scanned. */
@@ -216,13 +224,13 @@ export interface ScannedPath {
   /** The target of a link. */
   readonly target?: Buffer;
   /**
-   * The omission to report unless the path forms one unit with an SQLite database, as its `-wal` does. Set if a rule
-   * excludes the path, or if the path lies beside a root that is a single file.
+   * The omission to report for this path, unless the path belongs to an SQLite database (such as the `-wal` file of a
+   * tracked database). Set if a rule excludes the path, or if the path lies beside a root that is a single file.
    */
   readonly unlessInUnit?: Omission;
 }
 
-/** `unknown`: the stat cannot be read. */
+/** The stat of a path; `undefined` if nothing is there; `unknown` if the stat cannot be read. */
 export type PathStat = FileStat | undefined | "unknown";
 
 /**
@@ -273,7 +281,7 @@ export interface ScanReport {
   /**
    * The time at which the scan began, in ns since the epoch, by the disk's clock. The time is cut to whole
    * milliseconds, so a file that was made just before the scan can have a later time. A path is racily clean if its
-   * mtime or ctime is two seconds before `startedAtNs` or later.
+   * mtime or ctime is `startedAtNs` minus two seconds, or later. The stat of such a path may not reveal a later change.
    */
   readonly startedAtNs: bigint;
 }
@@ -296,17 +304,19 @@ export interface ContentReader {
 export type OnBlocked = "fail" | "skip" | "skip-changed";
 
 export interface ApplyRequest {
-  /** Names the staging and trash folders of this run, so that a later process can finish the run or clean up. */
+  /**
+   * Names the staging and trash folders of this `apply`, so that a later process can finish the `apply` or clean up
+   * after it.
+   */
   readonly token: string;
   /**
-   * The changes, in any order. `apply` makes folders before their contents. `apply` deletes last, contents before their
-   * folders.
+   * The changes, in any order. `apply` makes folders before their contents, and deletes at the end: contents first,
+   * then their folders.
    */
   readonly changes: readonly Change[];
   /**
-   * Yields the contents with these hashes, in an order that suits the store. Called with every needed hash, except the
-   * hashes whose contents worker threads read. Called once more with the hashes of the files that the worker threads
-   * did not stage.
+   * Yields the contents with these hashes, in an order that suits the store. Called first with the needed hashes whose
+   * contents no worker thread reads. Called again with the hashes of the files that the worker threads did not stage.
    */
   readonly contents: (hashes: Iterable<Hash>) => AsyncIterable<readonly [Hash, ContentReader | undefined]>;
   /**
@@ -327,10 +337,10 @@ export interface ApplyRequest {
    */
   readonly together?: readonly (readonly WorkspacePath[])[];
   /**
-   * Makes the intent durable, and anything else that must precede the first visible change. Called once, after all
-   * checks, unless a blocked path prevents all changes. New files may be staged before and during the call, but nothing
-   * is put into place before `begin` resolves. If `begin` throws, its error is rethrown. If `begin` throws or is never
-   * called, nothing was changed, except that a missing tracked folder may have been made.
+   * Makes durable the intent and anything else that must be durable before the first visible change. Called once, after
+   * all checks, unless a blocked path prevents all changes. New files may be staged before and during the call, but
+   * nothing is put into place before `begin` resolves. If `begin` throws, its error is rethrown. If `begin` throws or
+   * is never called, nothing was changed, except that a missing tracked folder may have been made.
    */
   readonly begin?: () => Promise<void>;
   /**
@@ -361,7 +371,8 @@ export interface ApplyRequest {
  * The reason why a path was not changed.
  *
  * - `changed`: the state of the path is not `before`, or somebody changed the path meanwhile.
- * - `no-folder`: the path's folder is missing or is no folder, and no change makes it.
+ * - `no-folder`: the folder that should contain the path is missing, or something else is in its place, and no change
+ *   of the request makes this folder.
  * - `not-empty`: a folder to be removed still holds something.
  * - `not-permitted`: the system does not permit the change, or refuses the name.
  * - `content-missing`: the new content is missing or damaged in the store.
@@ -386,9 +397,7 @@ export interface BlockedPath {
   readonly path: WorkspacePath;
   readonly reason: BlockReason;
   readonly detail: string;
-  /**
-   * The other file of the same database whose block is the only reason for this block. Absent if there is no such file.
-   */
+  /** Another file of the same database, if this path is blocked only because that file is blocked. */
   readonly with?: WorkspacePath;
 }
 
@@ -437,8 +446,8 @@ export interface WatchHandle {
    */
   readonly degraded: boolean;
   /**
-   * Resolves to true once `onHint` was called for all changes from before this call. Resolves to false if hints may
-   * have been lost, so that everything must be scanned.
+   * Resolves to true once `onHint` was called for all changes that were made before this call. Resolves to false if
+   * hints may have been lost, so that everything must be scanned.
    */
   settled(): Promise<boolean>;
   close(): Promise<void>;

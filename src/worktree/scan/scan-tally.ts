@@ -3,18 +3,21 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import type { LimitExcess } from "../worktree.ts";
 
 /**
- * Folders down to this depth are counted separately, so that the folders with the most paths or bytes (the heaviest)
- * can be named.
+ * The depth below a root down to which each folder has counts of its own. Deeper paths are counted with their ancestor
+ * at this depth. The counts serve to name the folders with the most paths or bytes (the heaviest).
  */
 const DEPTH = 3;
-/** The number of heaviest folders that are named. */
+/** The maximum number of heaviest folders that are named for an exceeded limit. */
 const HEAVIEST = 10;
 
-/** The number and total size of the paths in one folder, without the folders beneath it that are counted separately. */
+/**
+ * The number of the paths in one folder, and their total size in bytes. Paths beneath a deeper folder are included only
+ * if that folder has no `Weight` of its own.
+ */
 export interface Weight {
   readonly path: WorkspacePath;
   readonly depth: number;
-  /** The weight of the nearest folder above that is counted separately. */
+  /** The weight of the parent folder; `undefined` for the root. */
   readonly outer: Weight | undefined;
   entries: number;
   bytes: number;
@@ -30,7 +33,7 @@ export class ScanTally {
 
   /**
    * `start`: the initial number of paths, and their initial total size in bytes. A full scan starts at zeros. A scan of
-   * only some paths starts at the remembered totals, because it counts only the differences from them.
+   * only some paths starts at the remembered totals, because such a scan counts only the differences from these totals.
    */
   constructor(limits: CaptureLimits, start: { readonly entries: number; readonly bytes: number }) {
     this.#limits = limits;
@@ -39,8 +42,9 @@ export class ScanTally {
   }
 
   /**
-   * Returns the weight to which the contents of a folder are added. This is a new weight for each folder down to
-   * `DEPTH`, and `outer` for a deeper folder. `outer`: the weight of the folder above; `undefined` for the root.
+   * Returns the weight to which a folder's contents are added. A folder at most `DEPTH` levels below the root gets a
+   * new weight; for a deeper folder, the result is `outer`. `outer`: the weight of the parent folder; `undefined` for
+   * the root.
    */
   weigh(path: WorkspacePath, outer: Weight | undefined): Weight {
     if (outer !== undefined && outer.depth >= DEPTH) return outer;

@@ -133,8 +133,8 @@ interface Limited {
 }
 
 /**
- * Returns the remembered paths of a root that is missing; `undefined` if the root exists, or if its paths must not be
- * recorded as gone.
+ * Returns the remembered paths that count as gone because the folder of their root is missing. Returns `undefined` if
+ * the folder exists, or if `request.absentRoot` does not allow the paths to count as gone.
  */
 function goneWithRoot(
   { cache }: ScanContext,
@@ -171,8 +171,8 @@ async function start(context: ScanContext, open: OpenRoot, request: ScanRequest)
   });
   const reader = new RuleReader({ fs, enabled, known, startedAtNs, git });
   const tally = new ScanTally(root.limits, partial ? cache.totals(root.id) : { entries: 0, bytes: 0 });
-  // If stats do not reveal every edit, a scan of some paths reads all of them, and a full scan reads all paths of a
-  // small root.
+  // On a disk without ctimes, a stat does not reveal every edit. A scan of some paths then reads all these paths, and a
+  // full scan of a small root reads all paths of the root.
   const isWeak = !traits.ctime && (partial || readsAll(traits, cache.totals(root.id)));
   const paranoid = request.paranoid === true || isWeak;
   const scan = new RootScan({
@@ -195,9 +195,9 @@ async function start(context: ScanContext, open: OpenRoot, request: ScanRequest)
 }
 
 /**
- * True if the root's folder is on another device or mount than before, and the remembered files are not recognised in
- * it. In that case, the root's disk is not mounted, or another disk is mounted in its place. A different device number
- * alone is no proof, because it may change when the machine boots. `elsewhere`: see `ScanRequest`.
+ * True if the root's folder is on another device or mount than at the last scan, and the folder does not have the
+ * remembered files. In that case, the root's disk is not mounted, or another disk is mounted in its place. A different
+ * device number alone is no proof, because it may change when the machine boots. `elsewhere`: see `ScanRequest`.
  */
 function isUnmounted(
   open: Pick<ScanContext, "cache"> & Pick<OpenRoot, "root" | "fs">,
@@ -217,13 +217,13 @@ function isOnOtherDevice(cache: StatCache, path: WorkspacePath, dev: bigint): bo
   return known !== undefined && known !== dev;
 }
 
-/** The maximum number of remembered files that are looked for. They are spread over the root. */
+/** The maximum number of remembered files that `isAnyThere` looks for. This sample is spread evenly over the root. */
 const MOST_LOOKED_FOR = 64;
 
 /**
- * True if a sample of the remembered files and links is recognised in the root. For this, at least one must have its
- * remembered size and time, or at least half must exist with their remembered kinds. Also true if no file or link is
- * remembered.
+ * True if the root has the remembered files and links, judged by a sample: at least one of the sample has its
+ * remembered size and time, or at least half of the sample exist with their remembered kinds. Also true if no file or
+ * link is remembered.
  */
 function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "fs">, path: WorkspacePath): boolean {
   const files = [...cache.beneath(path, cache.rowOf(path))].filter((one) => cache.get(one)?.entry.kind !== "dir");
@@ -241,12 +241,14 @@ function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "
   return looked === 0 || found * 2 >= looked;
 }
 
-/** The device of an entry that has no stat, because it is known only from the record. */
+/**
+ * The device number of an entry without a stat. Such an entry was taken from the log, and was not read from the disk.
+ */
 const NO_DEVICE = 0n;
 
 /**
- * Throws `NOT_FOUND` if the scan found paths gone, but the root's folder was replaced or removed during the scan. The
- * paths may still exist in the old folder.
+ * Throws `NOT_FOUND` if the scan reports paths as gone although the root's folder was replaced or removed during the
+ * scan. These paths may still exist in the old folder.
  */
 async function refuseMoved(
   context: ScanContext,
@@ -282,7 +284,7 @@ async function drive(
   const hand = async (): Promise<void> => {
     const batch = look.changed;
     look.changed = [];
-    // The open folders are closed, because other tasks may rename them.
+    // Other tasks may rename folders before the scan continues, so the scan closes its open folders here.
     fs.release();
     if (batch.length > 0) await on.onChanged(batch);
   };
@@ -297,8 +299,8 @@ async function drive(
 }
 
 /**
- * Returns the requested paths in a root, relative to the root. Leaves out paths beneath other requested paths. Without
- * `exact`, an ignore file or `.git` stands for the folder to which it applies.
+ * Returns the requested paths in a root, relative to the root. Leaves out paths beneath other requested paths. If
+ * `exact` is false, replaces an ignore file or `.git` by the folder to which its rules apply.
  */
 function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], exact: boolean): WorkspacePath[] {
   const inner: WorkspacePath[] = [];
@@ -321,8 +323,8 @@ function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], exact: boolea
 export const RULING: ReadonlySet<string> = new Set([".gitignore", ".git"]);
 
 /**
- * The requested paths. `named`: no rule leaves these paths out. `exact`: nothing else is scanned in a new folder above
- * a requested path.
+ * The requested paths. `named`: no rule leaves these paths out. `exact`: in a new folder above a requested path, only
+ * the requested path is scanned.
  */
 interface Asked {
   readonly only: readonly WorkspacePath[];
@@ -352,9 +354,9 @@ function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
 }
 
 /**
- * Returns the folder in which a requested path lies. `parts`: the names that lead to it. Returns `undefined` if the
- * folder cannot be entered. Without `exact`, also returns `undefined` if the folder, or a folder above it, is new,
- * because a new folder is queued as a whole.
+ * Returns the folder with the names `parts`, in which a requested path lies. Returns `undefined` if the scan cannot
+ * enter the folder. If `exact` is false, also returns `undefined` for a new folder, and for a folder in a new folder:
+ * the whole new folder is already queued.
  */
 function wayTo(
   scan: RootScan,
@@ -371,7 +373,8 @@ function wayTo(
       if (holders && passed !== undefined) scan.look.track(passed);
     } else if (!met.has(path)) {
       const next = work === undefined ? undefined : scan.lookFor(work, name);
-      // A new folder is scanned as a whole, unless `exact`. In a known folder, only the requested path is scanned.
+      // A new folder stays queued as a whole, unless `exact` is true. In a known folder, only the requested path is
+      // scanned.
       const passed = next !== undefined && (exact || scan.isKnownFolder(next));
       if (passed) scan.look.folders.pop();
       met.set(path, passed ? next : undefined);
@@ -421,7 +424,10 @@ const IN_PLACE: Readonly<Record<NodeKind, string | undefined>> = {
   dir: undefined,
 };
 
-/** Describes the entry in the place of a folder, for people; `undefined` if a folder or nothing is there. */
+/**
+ * Returns a description, such as `a file`, of what stands at the path of a folder. Returns `undefined` if a folder or
+ * nothing is there.
+ */
 export function standsInPlace(disk: Disk, folder: string): string | undefined {
   const stat = disk.lstat(folder);
   return stat === undefined ? undefined : IN_PLACE[stat.kind];
@@ -471,7 +477,8 @@ interface Held {
   readonly obstacle: string | undefined;
   readonly back: string;
   /**
-   * The workspace's id, with which a moved folder is adopted. `undefined` for a further root, which cannot be adopted.
+   * The workspace's id, which `chronicle init --adopt` needs for a moved folder. `undefined` for a further root,
+   * because only the first root can be adopted.
    */
   readonly adoptable: string | undefined;
 }

@@ -12,12 +12,12 @@ import { ROW_BYTES, StatTable, columnsOver } from "./stat-table.ts";
 const MAGIC = "CHRSTAT2";
 const FORMAT = 1;
 const PREFIX_BYTES = 24;
-/** The maximum number of changes that are appended at once. If there are more, the file is rewritten. */
+/** The maximum number of changes in one appended batch. If there are more changes, the file is rewritten. */
 const FEW_CHANGES = 2000;
 /**
- * The appended batches are limited to about this fraction of the size of the first part (see the file format below), or
- * to `APPENDED_BYTES` if that is more. Beyond this limit, the file is rewritten. The limit is low, because every
- * process that loads the file must parse all appended batches as text.
+ * The maximum total size of the appended batches, as a fraction of the size of the first part (see the file format
+ * below). `APPENDED_BYTES` applies instead if it is more. Once the batches have reached the maximum, the file is
+ * rewritten. The maximum is low, because every process that loads the file must parse all appended batches as text.
  */
 const MOST_APPENDED = 1 / 64;
 const APPENDED_BYTES = 16 * 1024;
@@ -35,12 +35,12 @@ const APPENDED_BYTES = 16 * 1024;
  * JSON. A later batch overrides the earlier ones.
  *
  * The file is disposable and not synced. If the first part is damaged, the file is not used. A damaged batch is
- * ignored, together with all batches after it. Several processes may write the file one after another: each row was
- * true when it was written, and a stat shows whether it is still true.
+ * ignored, together with all batches after it. Several processes may write the file one after another. An outdated row
+ * does no harm, because a stat of the path shows whether the row still holds.
  */
 interface Header {
   readonly format: number;
-  /** The byte order of the columns: the byte order of the machine that wrote them. */
+  /** True if the machine that wrote the file is little-endian. The columns are in the byte order of that machine. */
   readonly littleEndian: boolean;
   readonly seq: number;
   readonly rows: number;
@@ -53,7 +53,7 @@ interface Header {
   readonly git?: readonly (readonly [string, unknown])[];
   /** Absent in older files. */
   readonly gitFolders?: readonly string[];
-  /** Absent in older files, whose totals are counted from the table. */
+  /** Absent in older files. The totals are then counted from the table. */
   readonly totals?: readonly RootTotal[];
 }
 
@@ -82,7 +82,7 @@ interface Later {
   readonly rules: readonly (readonly [WorkspacePath, KnownRules | null])[];
   /** Absent in older files. */
   readonly git?: readonly (readonly [WorkspacePath, KnownGit | null])[];
-  /** Absent in older files. False: the folder was removed from the cache. */
+  /** Each changed folder, with true if it is in the cache, and false if it was removed. Absent in older files. */
   readonly gitFolders?: readonly (readonly [string, boolean])[];
 }
 
@@ -93,8 +93,8 @@ function toJson(value: unknown): string {
 }
 
 /**
- * The fields that are bigints. `mtimeRestNs` (the part of an entry's mtime below one millisecond, in nanoseconds) is a
- * plain number.
+ * The names of the fields that hold bigints. `mtimeRestNs` (the part of an entry's mtime below one millisecond, in
+ * nanoseconds) is not among them, because it is a plain number.
  */
 const BIGS: ReadonlySet<string> = new Set(["mtimeNs", "ctimeNs", "ino", "dev"]);
 
@@ -121,7 +121,8 @@ export function loadStatCache(disk: Disk, file: string): KeptCache | undefined {
 }
 
 /**
- * Removes the file. If the disk refuses, the file stays until a `saveStatCache` without `KeptCache.file` replaces it.
+ * Removes the file. If the disk refuses, the file stays. A later `saveStatCache` whose `KeptCache.file` is `undefined`
+ * then replaces the file.
  */
 export function discardStatCache(disk: Disk, file: string): void {
   try {
@@ -150,8 +151,9 @@ export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheF
 }
 
 /**
- * True if the first part is still the part that this process knows. Another process may have written a first part that
- * lacks rows which this process has saved before. The appended batch would not contain these rows.
+ * True if the file still has the first part that this process last read or wrote. Another process may have replaced
+ * that part by one that lacks rows which this process saved earlier. An appended batch has only later changes, so these
+ * rows would be lost.
  */
 function isStill(disk: Disk, path: string, { bytes, crc }: CacheFile): boolean {
   const fd = disk.open(path, "read");
@@ -326,8 +328,8 @@ function decode(buffer: ArrayBuffer): KeptCache | undefined {
 }
 
 /**
- * Applies the appended batches to the cache, up to the first damaged batch. `isWhole` is false if a batch is damaged,
- * so that the file is rewritten.
+ * Applies the appended batches to the cache, up to the first damaged batch. Returns the last event that the applied
+ * batches cover. `isWhole` is false if a batch is damaged: the file must then be rewritten.
  */
 function decodeLater(cache: StatCache, bytes: Buffer, first: number): { seq: number; isWhole: boolean } {
   let seq = first;

@@ -17,14 +17,14 @@ import type { KnownGit } from "../git/root-git.ts";
 import { isSameStat } from "../files/same-stat.ts";
 
 /**
- * The changes are merged into the table when their number exceeds both this number and half the number of the table's
- * rows.
+ * The maximum number of changes beside the table, or half the number of the table's rows if that is more. If there are
+ * more changes, they are merged into the table.
  */
 const MOST_CHANGES = 65_536;
-/** Initial number of rows of a table that `putAll` fills. */
+/** The initial capacity, in rows, of a table that `putAll` fills. */
 const FIRST_ROWS = 64;
 
-/** An ignore file as it was last read. `racy`: its stat may hide a later change. */
+/** An ignore file as it was last read. `racy`: `stat` may not reveal a later change of the file. */
 export interface KnownRules {
   readonly stat: FileStat;
   readonly text: string;
@@ -38,14 +38,15 @@ export interface ExcludedName {
   readonly isFolder: boolean;
 }
 
-/** A child of a folder. The cache remembers the child itself, or only paths beneath it. */
+/** A path directly in a folder, of which the cache remembers an entry, or at least an entry of a path beneath. */
 export interface KnownChild {
   readonly name: string;
   readonly path: WorkspacePath;
   /** The child's row in the table, or `NO_ROW`. */
   readonly row: number;
   /**
-   * The state of the child that was noted after the table was made; `undefined` if there is none. It overrides the row.
+   * The state of the child, if it was noted after the table was made; otherwise `undefined`. This state overrides the
+   * row.
    */
   readonly over: KnownRow | undefined;
 }
@@ -68,7 +69,7 @@ export interface Unsaved {
   readonly rules: ReadonlySet<WorkspacePath>;
   readonly git: ReadonlySet<WorkspacePath>;
   readonly gitFolders: ReadonlySet<string>;
-  /** True if paths have changed that `paths` does not name. */
+  /** True if `paths` is incomplete, because further paths have changed. */
   readonly everything: boolean;
 }
 
@@ -77,35 +78,39 @@ export interface Unsaved {
  * and the git repositories. Entries and stats are in a table with one array per column. Changes since the table was
  * made are kept beside it.
  *
- * A path is racily clean (`racy`) if it was changed at most two seconds before it was read. Its times may not reveal
- * a change after the read, so its stat is not trusted until the path has been read again. A path that was noted with
- * `isCertain` is never racily clean.
+ * A path is racily clean (`racy`) if it was changed at most two seconds before it was read. The times of such a path
+ * may not reveal a change after the read. The stat is therefore not trusted until the path has been read again. A path
+ * that was noted with `isCertain` is never racily clean.
  */
 export class StatCache {
   #table: StatTable;
-  /** The state of each path that was noted after the table was made; `null` for a path that was removed. */
+  /** Maps each path that was noted after the table was made to its state; `null` if the path was removed. */
   readonly #changes = new Map<WorkspacePath, KnownRow | null>();
-  /** For each folder, by its path: the names of the children that are changed or have a change beneath them. */
+  /**
+   * Maps the path of each folder to the names of the children that are in `#changes`, or have a path beneath them
+   * there.
+   */
   readonly #changedIn = new Map<string, Set<string>>();
   /**
-   * The listings that were noted after the table was made, and the listings of the roots, by the path of the folder.
+   * Maps the path of a folder to its last listing. Has the roots, and the folders that were listed after the table was
+   * made.
    */
   readonly #listings = new Map<WorkspacePath, Listing>();
   readonly #notedPaths = new Set<WorkspacePath>();
   readonly #notedListings = new Set<WorkspacePath>();
-  /** The names in each folder that the rules exclude, by the path of the folder. */
+  /** Maps the path of each folder to the names in the folder that the rules exclude. */
   readonly excluded = new NotedMap<readonly ExcludedName[]>();
-  /** The ignore files in the roots, as they were last read. */
+  /** Maps the path of each ignore file in the roots to its text, as it was last read. */
   readonly rules = new NotedMap<KnownRules>();
   /**
-   * The git repositories, each by the folder in which it begins. A repository that begins above the root is under the
-   * root's own path.
+   * Maps the topmost folder of each git repository to the repository. A repository whose topmost folder is above a root
+   * is found under the path of the root.
    */
   readonly git = new NotedMap<KnownGit>();
-  /** The git folders of these repositories and of earlier repositories. */
+  /** The folders in which git keeps its own state (such as `.git`), of present and earlier repositories. */
   readonly gitFolders: KnownGitFolders = new NotedMap();
   readonly #totals = new Map<string | undefined, { entries: number; bytes: number }>();
-  /** The number of pins that are not disposed of (`pin`). */
+  /** The number of results of `pin` that are not disposed of yet. */
   #pins = 0;
   /** True if the table has unsaved rows whose paths are not in `#notedPaths`. */
   #isUnnoted = false;
@@ -165,7 +170,7 @@ export class StatCache {
     return row === NO_ROW ? undefined : this.#table.knownAt(row, path);
   }
 
-  /** Puts a path that was read from a saved file, with the saved value of `racy`. */
+  /** Remembers a path from a saved file, with its saved value of `racy`. */
   restore(known: KnownRow): void {
     this.#change(known.entry.path, known);
   }
@@ -177,8 +182,8 @@ export class StatCache {
   }
 
   /**
-   * Like `put`, for many paths. If the cache is empty, paths that come in path order are put directly into the table,
-   * because a change beside the table takes ten times as much memory.
+   * Like `put`, for many paths. If the cache is empty and not pinned, the paths that come in path order go directly
+   * into the table. Beside the table, a path takes ten times as much memory.
    */
   putAll(known: Iterable<NotedPath>, readAtNs: bigint): void {
     if (this.#table.rows > 0 || this.#changes.size > 0 || this.#pins > 0) {
@@ -210,7 +215,7 @@ export class StatCache {
     return builder.finish();
   }
 
-  /** Prevents merges into the table until the result is disposed of, so that row numbers stay valid. */
+  /** Prevents merges into the table until the result is disposed of. Row numbers stay valid until then. */
   pin(): Disposable {
     this.#pins += 1;
     return {
@@ -244,7 +249,7 @@ export class StatCache {
 
   /**
    * Returns the known children of a folder. `row`: the folder's row in the table. The children are sorted only if there
-   * are no changes in the folder. The folders of further roots are never among them.
+   * are no changes in the folder. The result never has the folders of further roots.
    */
   children(folder: WorkspacePath, row: number): KnownChild[] {
     const found: KnownChild[] = [];
@@ -298,7 +303,7 @@ export class StatCache {
     return child.over?.entry.mode ?? this.#table.modeOf(child.row);
   }
 
-  /** True if a stat proves that a file or link is as remembered. */
+  /** True if `stat`, which was just read, proves that a file or link is as remembered. */
   isUnchanged(child: KnownChild, stat: FileStat): boolean {
     if (child.over !== undefined) return !child.over.racy && isSameStat(child.over.stat, stat);
     return this.#table.hasStat(child.row, stat) && !this.#table.isRacy(child.row);

@@ -7,19 +7,22 @@ import { hashFromBytes, hashToBytes } from "../../core/values/hash.ts";
 import { decodeName, pathToBytes } from "../../core/values/path.ts";
 import { isRacy } from "../files/same-stat.ts";
 
-/** No row: the parent of a top-level row, or the result for a path that is not in the table. */
+/** The value for "no row". It is the parent of a top-level row, and the result for a path that is not in the table. */
 export const NO_ROW = -1;
 
 const RACY = 1;
 const LISTED = 2;
 const ASCII = 4;
 
-/** `undefined` is the kind of a row without an entry. Such a row exists only because rows beneath it have entries. */
+/**
+ * The kinds of rows; the column `kind` has positions in this list. `undefined` is the kind of a row without an entry.
+ * Such a row exists only because rows beneath it have entries.
+ */
 const KINDS: readonly (EntryKind | undefined)[] = [undefined, "file", "symlink", "dir"];
 
 /**
- * The state of a folder when its names were last listed. The folder's row has this state instead of the folder's own
- * stat.
+ * The state of a folder when its names were last listed. A folder's row keeps the times, inode and device of this
+ * state, in place of those of the folder's last stat.
  */
 export interface Listing {
   readonly mtimeNs: bigint;
@@ -31,7 +34,7 @@ export interface Listing {
   readonly marks: readonly [number, number, number, number];
 }
 
-/** A known path. `racy`: its stat may hide a later change. */
+/** A known path. `racy`: the path's stat may not reveal a later change. */
 export interface KnownRow extends KnownPath {
   readonly racy: boolean;
 }
@@ -57,9 +60,9 @@ export interface Columns {
   readonly size: Float64Array;
   readonly mtimeMs: Float64Array;
   readonly parent: Int32Array;
-  /** The row after the last row beneath this row. */
+  /** The number of the first row after this row that is not beneath it. */
   readonly end: Uint32Array;
-  /** The end of the name in the bytes of all names. */
+  /** The offset, in the bytes of all names, at which the name of this row ends. */
   readonly nameEnd: Uint32Array;
   readonly mtimeRestNs: Uint32Array;
   readonly nlink: Uint32Array;
@@ -73,8 +76,8 @@ export interface Columns {
 }
 
 /**
- * The columns in the order in which they lie in a buffer, with the width of an element in bytes. The wide numbers come
- * first, so that each column is aligned.
+ * The columns in the order in which they lie in a buffer. Each has the width of its elements, in bytes. The wide
+ * numbers come first, so that each column is aligned.
  */
 const LAYOUT: Layout = [
   ["mtimeNs", 8, (b, at, rows) => new BigInt64Array(b, at, rows)],
@@ -98,7 +101,7 @@ const LAYOUT: Layout = [
 
 export const ROW_BYTES = LAYOUT.reduce((sum, [, bytes]) => sum + bytes, 0);
 
-/** `at` and `rows` must be multiples of eight. */
+/** Returns views of the columns in `buffer`, from the byte `at` on. `at` and `rows` must be multiples of eight. */
 export function columnsOver(buffer: ArrayBuffer, at: number, rows: number): Columns {
   const made: Partial<Record<keyof Columns, unknown>> = {};
   let offset = at;
@@ -143,7 +146,10 @@ export class StatTable {
     return row + 1;
   }
 
-  /** Returns the row after the last row beneath a row. For a child, this is the row of the next child. */
+  /**
+   * Returns the number of the first row after the given row that is not beneath it. For a child, this is the next child
+   * of the same folder, if there is one.
+   */
   endOf(row: number): number {
     return row === NO_ROW ? this.rows : (this.columns.end[row] ?? 0);
   }
@@ -165,7 +171,7 @@ export class StatTable {
     return ((this.columns.flags[row] ?? 0) & RACY) !== 0;
   }
 
-  /** True if a row has this stat. The owner and the number of links are not compared. */
+  /** True if the stat in a row equals `stat`. The owner and the number of links are not compared. */
   hasStat(row: number, stat: FileStat): boolean {
     const c = this.columns;
     return (
@@ -291,7 +297,8 @@ export class StatTableBuilder {
     c.ctimeNs[row] = stat.ctimeNs;
     c.ino[row] = stat.ino;
     c.dev[row] = stat.dev;
-    // The size is taken from the entry, because an entry that is known only from the record has no real stat.
+    // The size of a file or link is taken from the entry, because an entry that was taken from the log has no real
+    // stat.
     c.size[row] = entry.kind === "dir" ? stat.size : entry.size;
     c.mtimeMs[row] = entry.mtimeMs;
     c.mtimeRestNs[row] = entry.mtimeRestNs ?? 0;
@@ -327,7 +334,8 @@ export class StatTableBuilder {
     const flags = this.#columns.flags;
     const start = row === 0 ? 0 : (this.#columns.nameEnd[row - 1] ?? 0);
     const chars = path.length - (path.lastIndexOf("/") + 1);
-    // If there are as many bytes as characters, each character is ASCII or a byte that is not UTF-8.
+    // If a name has as many bytes as characters, each character is ASCII, or a lone surrogate for a byte that is not
+    // UTF-8.
     const isAscii = (this.#columns.nameEnd[row] ?? 0) - start === chars && path.isWellFormed();
     flags[row] = ((flags[row] ?? 0) & ~ASCII) | (isAscii ? ASCII : 0);
   }
