@@ -10,12 +10,12 @@ import type { HeldLock } from "./lock.ts";
  * Contract
  * - Contents are durable before they are visible. `has`, `get` and `list` know a content only after the `commit` of its
  *   batch has resolved. A batch that is abandoned, or ends in a crash, leaves nothing visible.
- * - Putting a content that is already stored takes no space (except with `putBlock`). The stored bytes are read first,
- *   once per process. If they are damaged, the good bytes replace them.
+ * - Putting a content that is already stored takes no space (except with `putBlock`). The put first checks the stored
+ *   bytes, once per process. If the stored bytes are damaged, the bytes of the put replace them.
  * - A read of a whole content throws `BLOB_CORRUPT` if the bytes do not have the content's hash. A stream is checked at
  *   its end. Until the stream has ended without an error, a consumer must not act on its bytes. For ranges, see
  *   `pieces`.
- * - A missing content is `undefined`. Concurrent batches are safe, also in several processes.
+ * - Reads return `undefined` for a missing content. Batches may run at the same time, also in several processes.
  * - After a failed sync the store is poisoned. Every write throws `POISONED` until two conditions hold: the disk takes
  *   a write and a sync of another file, and the failed batches have ended. The contents of the failed batches are not
  *   stored. A sync is never retried.
@@ -26,9 +26,9 @@ export interface BlobStore {
   /** Returns the hashes whose contents are stored durably and not damaged. Reads the stored bytes, once per process. */
   sound(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /**
-   * Takes a lease, which keeps the collector from freeing anything. A caller that relies on `has` for an event takes
-   * the lease before it calls `has`, and holds the lease until the event is durable. Many leases may be held at once.
-   * Each batch holds one lease.
+   * Takes a lease, which keeps the collector from freeing anything. If a caller records an event because `has` returned
+   * the event's contents, the caller takes the lease before it calls `has`. It holds the lease until the event is
+   * durable. Many leases may be held at once. Each batch holds one lease.
    */
   lease(): Promise<HeldLock>;
   /**
@@ -56,7 +56,7 @@ export interface BlobStore {
   blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock>;
   /** Yields all stored contents, in any order. */
   list(): AsyncIterable<BlobInfo>;
-  /** Returns what `list` says of these contents. Leaves out missing contents. */
+  /** Returns the infos of these contents, as `list` yields them. Leaves out missing contents. */
   infos(hashes: Iterable<Hash>): Promise<readonly BlobInfo[]>;
   /** Reads every stored byte from the files, and yields the faults. Changes nothing. */
   verify(options?: BlobVerifyOptions): AsyncIterable<BlobProblem>;
@@ -68,9 +68,10 @@ export interface BlobStore {
    */
   collect(keep: (hash: Hash) => boolean, options?: CollectOptions): Promise<CollectReport>;
   /**
-   * Stores the readable contents of the damaged files anew. Moves the files into quarantine, where they stay until the
-   * next `collect`. Resolves to the moved files. A file stays in place if it has the only copy of a damaged content
-   * that must be kept. Takes the collector's lock as `collect` does. A crash at any time does no harm.
+   * Stores the readable contents of the files in `wish`, which are damaged, anew. Moves these files into quarantine,
+   * where they stay until the next `collect`. Resolves to the moved files. A file stays in place if it has the only
+   * copy of a damaged content that must be kept. Takes the collector's lock as `collect` does. A crash at any time does
+   * no harm.
    */
   setAside(wish: SetAsideWish): Promise<readonly string[]>;
   /** Abandons unfinished batches, and closes files and locks. Idempotent. */
@@ -122,7 +123,7 @@ export async function withBatch<T>(
   }
 }
 
-/** `end` is exclusive. */
+/** A range of bytes. `end` is exclusive. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
@@ -164,7 +165,7 @@ export interface BlobVerifyOptions {
 
 export interface BlobProblem {
   readonly kind: "blob-corrupt" | "pack-damaged" | "index-wrong";
-  /** The file and the offset in it, for people. */
+  /** The damaged file and the offset of the damage, as a text for people. */
   readonly where: string;
   readonly detail: string;
   /** The affected contents, if known. */
@@ -180,7 +181,7 @@ export interface BlobProblem {
 export interface SetAsideWish extends Pick<CollectOptions, "whenLocked" | "waitMs"> {
   /** The files, as `BlobProblem.file` names them. Missing files are skipped. */
   readonly files: ReadonlySet<string>;
-  /** True for a content whose bytes must be kept even when they are damaged. Called only under the lock. */
+  /** Returns true for a content whose bytes must be kept even if they are damaged. Called only under the lock. */
   readonly keep: (hash: Hash) => boolean;
 }
 

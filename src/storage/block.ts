@@ -29,15 +29,15 @@ import { freeBytes } from "../util/free-bytes.ts";
  *   for another store). The second CRC also detects changed bits of a zstd frame that do not affect the contents.
  */
 export const PACK_HEADER_BYTES = 40;
-/** The length of the head of a block, without the table, in bytes. */
+/** The length, in bytes, of the head of a block without the table. */
 export const BLOCK_HEAD_BYTES = 24;
 const BLOCK_ENTRY_BYTES = 36;
-/** The length above which a content is stored in a file of its own, in bytes. */
+/** The length, in bytes, above which a content is stored in a file of its own. */
 export const LARGE_BYTES = 8 * 1024 * 1024;
 export const MAX_BLOCK_ENTRIES = 0xffff;
 /**
- * The maximum total length of the contents in one shared block, in bytes. Shared blocks were measured to be faster and
- * smaller than a block for each content.
+ * The maximum total length, in bytes, of the contents of a shared block: a block with several contents. In
+ * measurements, shared blocks took less time and less space than a block for each content.
  */
 export const SHARED_BLOCK_BYTES = 256 * 1024;
 export const BLOCK_MAGIC = Buffer.from("CBLK", "latin1");
@@ -47,8 +47,8 @@ const PACK_VERSION = 1;
 const CODEC_RAW = 0;
 const CODEC_ZSTD = 1;
 /**
- * The least length that is compressed, in bytes. Below this length, the overhead of a frame exceeds the bytes that
- * compression could save.
+ * The minimum length, in bytes, of an input that is compressed. For a shorter input, the overhead of a zstd frame
+ * exceeds the bytes that compression could save.
  */
 const LEAST_TO_COMPRESS = 64;
 
@@ -65,12 +65,12 @@ export interface BlockHead {
   readonly storedLength: number;
   readonly rawLength: number;
   readonly storedCrc: number;
-  /** The length of the head with its table, in bytes. */
+  /** The length, in bytes, of the head with its table. */
   readonly headBytes: number;
   readonly blockBytes: number;
 }
 
-/** `ulid`: 26 ASCII characters. */
+/** Returns the header of a pack. `ulid`: 26 ASCII characters. */
 export function encodePackHeader(ulid: string): Buffer {
   const header = Buffer.alloc(PACK_HEADER_BYTES);
   PACK_MAGIC.copy(header, 0);
@@ -211,8 +211,8 @@ export function unpackBlock(head: BlockHead, stored: Uint8Array): Buffer | undef
 }
 
 /**
- * True if the stored bytes match their CRC. A read of a single content does not need this check, because it checks the
- * content by its hash.
+ * True if the stored bytes match their CRC. A read of a single content does not need this check, because such a read
+ * checks the content by its hash.
  */
 export function isStoredWhole(head: BlockHead, stored: Uint8Array): boolean {
   return stored.length === head.storedLength && crc32(stored) === head.storedCrc;

@@ -34,9 +34,9 @@ export interface EventLog {
   refresh(): Promise<LogEnd>;
   append(events: readonly SealedEvent[]): Promise<void>;
   /**
-   * Makes the lines of other processes durable, because these processes may have ended before their sync. Before a
-   * caller derives anything durable from lines of other processes, it must call this method. Does nothing if all lines
-   * are durable.
+   * Makes durable the lines that other processes have appended. Such a process may have ended before its own sync. A
+   * caller must therefore call this method before it derives anything durable from such lines. Does nothing if all
+   * lines are durable.
    */
   sync(): Promise<void>;
   /**
@@ -48,7 +48,7 @@ export interface EventLog {
   read(from?: LogPosition): AsyncIterable<readonly RawLine[]>;
   /**
    * Moves all bytes from this position on into quarantine. The bytes are durable in quarantine before they are cut off
-   * from the log. Resolves to the name of the part in quarantine.
+   * from the log. Resolves to the name of the moved part, for `quarantined`.
    */
   quarantine(from: LogPosition): Promise<string>;
   /** Resolves to the length and the hash of a part in quarantine; `undefined` if there is no part of that name. */
@@ -72,7 +72,10 @@ export interface LogPosition {
 }
 
 export interface LogEnd extends Head {
-  /** The length of the log up to the end of its last commit, in bytes. In a copy, the log ends with the last event. */
+  /**
+   * The length, in bytes, of the log up to the end of its last commit. A copy of another store's history can end within
+   * a commit. In such a copy, the length goes up to the end of the last event.
+   */
   readonly bytes: number;
   /** The number of bytes after `bytes`, which are a torn tail. */
   readonly tornBytes: number;
@@ -106,7 +109,8 @@ export interface ArchivedLog {
 
 /**
  * Throws `INTEGRITY_VIOLATION` if the events do not follow the head, a line contains a newline, or the last event does
- * not end a commit. `anyEnd`: the last event need not end a commit, as in a copy. Hashes are not recomputed.
+ * not end a commit. `anyEnd`: the last event need not end a commit, as in a copy of another store's history. Hashes are
+ * not recomputed.
  */
 export function checkAppend(head: Head, events: readonly SealedEvent[], anyEnd = false): void {
   let last = head;

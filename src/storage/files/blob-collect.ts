@@ -10,8 +10,8 @@ import { PackRewriter } from "./pack-rewriter.ts";
 import { scanPack, type PackPart } from "./pack-scan.ts";
 
 /**
- * The least share of a pack's bytes that must be kept. If the share is smaller, the kept contents are copied to another
- * pack, and the pack is removed.
+ * The share of a pack's bytes that kept contents must take up at least. If they take up less, they are copied to
+ * another pack, and the old pack is removed.
  */
 const LEAST_LIVE_SHARE = 0.7;
 
@@ -22,13 +22,15 @@ export interface CollectWish {
 }
 
 /**
- * Frees everything that is not kept. The caller holds the collector's lock exclusively, so that no batch is open. Other
- * processes may still hold lanes (see `PackLeases`), but do not write to them meanwhile. The collection does not change
- * the packs in these lanes. Contents of these packs that are not kept are only removed from the index.
+ * Frees the space of all contents that are not kept. The caller holds the collector's lock exclusively, so that no
+ * batch is open. Other processes may still hold lanes (see `PackLeases`), but do not write to them meanwhile. The
+ * collection does not change the packs in these lanes. Contents of these packs that are not kept are only removed from
+ * the index.
  *
  * Order for each pack: First, the kept contents are copied to another pack and synced. Second, their new places are
- * made durable in the index. Otherwise, the index would name freed contents after a power cut. Third, the old pack is
- * removed. Packs without kept contents are collected before all others, because their removal needs no space.
+ * made durable in the index. Third, the old pack is removed. Without the second step, the index could name places in a
+ * removed pack after a power cut. Packs without kept contents are collected before all others, because their removal
+ * needs no space.
  */
 export async function collectBlobs(files: BlobFiles, lanes: PackLeases, wish: CollectWish): Promise<CollectReport> {
   removeTemporary(files);
@@ -140,7 +142,7 @@ class PackCollector {
       : undefined;
   }
 
-  /** True if the pack has anything but the contents `live` at their places. */
+  /** True if the pack holds more than the contents `live`, each at its place in the index. */
   #holdsOther(pack: PackRow, live: readonly PlacedBlob[]): boolean {
     const { disk, layout } = this.#files;
     const known = new Set(live.map(({ hash, place }) => (place.kind === "pack" ? `${place.block} ${hash}` : "")));

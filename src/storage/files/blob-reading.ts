@@ -25,12 +25,14 @@ export class BlobReading {
   readonly #damaged: DamagedContents;
   readonly #packs: PackReader;
   /**
-   * The large contents whose hash this process has compared or is comparing, with the identity of the file at that
-   * time. Requests for ranges of one content wait for one comparison.
+   * Maps each large content whose hash this process has compared, or is comparing, to the identity of the file that was
+   * read, and to the promise of the comparison. All requests for ranges of a content wait for the same comparison.
    */
   readonly #proved = new Map<Hash, { readonly file: string; readonly done: Promise<void> }>();
 
-  /** `damaged`: gets the contents that are found damaged. `catchUp`: updates the index from the disk for a content. */
+  /**
+   * `damaged`: collects the contents that are found damaged. `catchUp`: updates the index from the disk for a content.
+   */
   constructor(files: BlobFiles, damaged: DamagedContents, catchUp: (hash: Hash) => Promise<void>) {
     this.#files = files;
     this.#damaged = damaged;
@@ -103,8 +105,8 @@ export class BlobReading {
   }
 
   /**
-   * Reads the content at its place in the index. If the index does not know the content or its place does not exist,
-   * updates the index and tries again.
+   * Reads the content at its place in the index. If the index does not know the content, or names a place that does not
+   * exist, updates the index and tries again.
    */
   async #locate<T>(hash: Hash, read: (place: BlobPlace) => T | undefined): Promise<T | undefined> {
     for (let attempt = 0; attempt < 3; attempt++) {
@@ -137,7 +139,10 @@ export class BlobReading {
     yield* reader.pieces(range);
   }
 
-  /** Runs a read. If the content is damaged, adds it to `#damaged`, so that the next put of the content repairs it. */
+  /**
+   * Runs a read. If the read finds the content damaged, adds the content to `#damaged`, so that the next put of the
+   * content repairs it.
+   */
   #noting<T>(hash: Hash, read: () => T, where: () => string | undefined): T {
     try {
       return withTrouble(`reading content ${hash}`, read);

@@ -13,7 +13,10 @@ import { makeNamesSure } from "./sure-names.ts";
 export interface PackListing {
   /** ULIDs of sealed packs. */
   readonly sealed: readonly string[];
-  /** Lanes that hold a pack, with its size in bytes. */
+  /**
+   * The lanes that hold a pack, each with the size of the pack in bytes. A lane is the place of one pack to which one
+   * writer at a time appends (see `PackLeases`).
+   */
   readonly active: readonly { readonly lane: number; readonly size: number }[];
 }
 
@@ -116,7 +119,9 @@ export function catchUpOneLarge(files: BlobFiles, hash: Hash): void {
   });
 }
 
-/** `beforeUse`: called with the row of a found file before it is published. */
+/**
+ * Does the work of `catchUpOneLarge`. `beforeUse`: called with the row of a found file before the row enters the index.
+ */
 function updateOneLarge(files: BlobFiles, hash: Hash, beforeUse: (found: LargeRow) => void): void {
   const place = files.index.find(hash);
   if (place?.kind === "pack") return;
@@ -127,7 +132,7 @@ function updateOneLarge(files: BlobFiles, hash: Hash, beforeUse: (found: LargeRo
   files.index.apply({ forget: [hash], large: found === undefined ? [] : [found] });
 }
 
-/** A file of a large content, as its name says. It may be empty or damaged. */
+/** A file that, by its name, has a large content. The file may be empty or damaged. */
 interface LargeFile {
   readonly hash: Hash;
   readonly packed: boolean;
@@ -169,15 +174,15 @@ function isInLane({ disk, layout, index }: BlobFiles, row: PackRow): boolean {
 }
 
 /**
- * The packs that a reader has found in a store that it cannot write, as a text. The text differs once a pack has
- * appeared, grown, been sealed or been removed.
+ * A text that identifies the packs that were found in a read-only store. The text changes when a pack appears, grows,
+ * is sealed, or is removed.
  */
 export type FoundPacks = string;
 
 /**
  * Fills the empty index of a store that cannot be written, from the heads of blocks and the names and headers of large
- * files. Returns the packs. Takes no lock, so writers can seal packs, and a collector can replace packs, at any time.
- * `catchUpReadOnly` finds the new packs.
+ * files. Returns the found packs. Takes no lock, so at any time a writer can seal a pack, or a collector can replace
+ * one. `catchUpReadOnly` then finds the new packs.
  */
 export function learnReadOnly(files: BlobFiles): FoundPacks {
   const found = findPacks(files);
@@ -194,8 +199,8 @@ export function learnReadOnly(files: BlobFiles): FoundPacks {
 
 /**
  * Updates the index of a store that cannot be written, for one content that a read has not found. `known`: the packs
- * from which the index was filled. If the packs are different now, fills the index anew. Returns the packs from which
- * the index is now filled.
+ * from which the index was filled. If the packs on the disk differ from these, fills the index anew. Returns the packs
+ * from which the index is now filled.
  */
 export function catchUpReadOnly(files: BlobFiles, hash: Hash, known: FoundPacks): FoundPacks {
   return withTrouble(`reading ${files.layout.folder}`, () => {

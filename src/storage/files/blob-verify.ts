@@ -119,7 +119,7 @@ async function* verifyPack(
     }
     const astray = rows.filter((row) => pointsNowhere(row, found));
     if (astray.length > 0)
-      yield indexWrong(pack.path, "the index names places that do not hold its contents", hashesOf(astray));
+      yield indexWrong(pack.path, "the index states wrong places for contents of this pack", hashesOf(astray));
   } finally {
     disk.close(fd);
   }
@@ -207,13 +207,15 @@ function indexWrong(where: string, detail: string, hashes: readonly Hash[]): Blo
 
 interface FoundParts {
   readonly blocks: Map<number, BlockHead>;
-  /** The byte ranges that have no checked blocks, because they are reported as garbage or are not checked. */
+  /**
+   * The byte ranges that `blocks` does not cover: ranges that are reported as garbage, and ranges that are not checked.
+   */
   readonly told: { readonly from: number; readonly to: number }[];
 }
 
 /**
- * Returns the range after the checked bytes. The bytes of this range are missing from the file, or were published after
- * the packs were listed.
+ * Returns the range of bytes that follows the checked bytes. The file does not have the bytes of this range, or the
+ * bytes were published after the packs were listed.
  */
 function uncheckedBytes({ index }: BlobFiles, pack: PackFile): { readonly from: number; readonly to: number } {
   const promised = promisedBytes(pack);

@@ -77,7 +77,10 @@ export class BlockFiller {
     return { packs: this.#packs.map((ulid) => this.#writer.stateOf(ulid)), rows: this.#rows.build() };
   }
 
-  /** Abandons all contents, and removes their blocks from the lane if possible. */
+  /**
+   * Abandons all contents. Removes their blocks from the pack, except blocks that are already synced or are followed by
+   * blocks of others.
+   */
   abandon(): void {
     this.#writer.takeBack(this.#blocks);
   }

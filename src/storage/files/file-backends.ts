@@ -26,7 +26,7 @@ export interface FileBackendsOptions {
   readonly newPackId: () => string;
   readonly openIndex: (path: string, tell?: (note: string) => void) => IndexStore;
   readonly scratchIndex: () => IndexStore;
-  /** Removes the files of an index. Default: does nothing, for an index without files. */
+  /** Removes the files of an index. Default: does nothing, because the index has no files. */
   readonly discardIndex?: (path: string) => void;
   readonly openBlobIndex: (path: string) => BlobIndexOpener;
   /**
@@ -71,7 +71,7 @@ export function fileBackends(options: FileBackendsOptions): StorageBackends {
 /** Matches the end of a canonical line, with its newline. */
 const ENDING = /,"seq":([1-9]\d{0,15}),"ts":"([^"]{24})"\}\n$/;
 
-/** The number of bytes that are read at the end of a log. No match of `ENDING` is longer. */
+/** The number of bytes that are read at the end of a log. A match of `ENDING` is at most this long. */
 const ENDING_BYTES = 66;
 
 /** Implements `StorageBackends.lastEvent`: reads only the end of the last line. */
