@@ -8,14 +8,14 @@ import { checkBlock, type BlobBlock } from "../blob-block.ts";
 import type { HeldLock } from "../lock.ts";
 
 interface BatchHost {
-  /** Opens a sink on the store's own lane. */
+  /** Opens a sink that appends to the store object's own lane (see `PackLeases`). */
   openSink(): Promise<OpenSink>;
   /** Makes the contents of a sink durable, then visible. Commits that are requested together share one sync. */
   commitSink(sink: OpenSink, options: CommitOptions | undefined): Promise<void>;
   batchEnded(batch: FileBlobBatch): void;
 }
 
-/** A batch of a `FileBlobStore`. It holds a lease until it ends, and opens its sink on the first put. */
+/** A batch of a `FileBlobStore`. The batch holds a lease until it ends, and opens its sink at the first put. */
 export class FileBlobBatch implements BlobBatch {
   readonly #host: BatchHost;
   readonly #lease: HeldLock;

@@ -49,7 +49,10 @@ import { setDamagedAside } from "./set-aside.ts";
 import { CheckedBlocks, SoundContents, type StoredState } from "./sound-contents.ts";
 
 const LOCK_WAIT_MS = 10_000;
-/** The time to wait for running batches before a lost index is rebuilt without their lanes, in ms. */
+/**
+ * The time, in ms, that the rebuild of a lost index waits for running batches. After that, the rebuild leaves out the
+ * lanes of those batches (see `PackLeases`).
+ */
 const REBUILD_WAIT_MS = 500;
 /** The maximum number of contents that are checked in one turn of the event loop. */
 const SLICE = 100;
@@ -64,12 +67,12 @@ export interface FileBlobStoreOptions {
    * that need such an index throw.
    */
   readonly scratchIndex?: (() => BlobIndex) | undefined;
-  /** Called with a sentence about what the store cannot do. */
+  /** Called with a sentence for people if the store can only be used with limits. */
   readonly tell?: ((note: string) => void) | undefined;
   readonly lock: (path: string) => Lock;
   /** Returns a new, unique ULID, for names of packs and of temporary files. */
   readonly newPackId: () => string;
-  /** The time to wait for the lock between writers and the collector, in ms. Default: 10 s. */
+  /** The time, in ms, to wait for the lock between writers and the collector. Default: 10 s. */
   readonly lockWaitMs?: number;
   /** The length in bytes above which a content is stored in a file of its own. At most 8 MiB, which is the default. */
   readonly largeBytes?: number;
@@ -216,7 +219,10 @@ export class FileBlobStore implements BlobStore {
     return this.#reading.blocks(hashes, mostBytes);
   }
 
-  /** A place is wrong once a collector has moved the content, so each reader must check the bytes that it reads. */
+  /**
+   * Returns the places of contents. A collector may move a content afterwards, so each reader must check the bytes that
+   * it reads.
+   */
   async placesOf(hashes: readonly Hash[]): Promise<BlobPlaces> {
     await this.#followIndex();
     const { index } = this.#files;
@@ -254,7 +260,7 @@ export class FileBlobStore implements BlobStore {
     try {
       return await collectBlobs(this.#files, this.#lanes, { keep, thorough: options.thorough === true });
     } finally {
-      // Removed packs that are still open would keep their space.
+      // The space of a removed pack is freed only when the pack is closed.
       this.#reading.close();
     }
   }
@@ -276,8 +282,8 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * Takes lanes for separate sinks (`openPackSink`). The caller holds a lease while the sinks are in use, publishes
-   * their results, and then releases the lanes.
+   * Takes lanes, one for each sink that the caller opens (`openPackSink`). The caller holds a lease while the sinks are
+   * in use, publishes their results, and then releases the lanes.
    */
   async takeLanes(count: number): Promise<readonly PackLease[]> {
     await this.#readyForWrites();
@@ -364,7 +370,7 @@ export class FileBlobStore implements BlobStore {
   async #renewIndex(): Promise<void> {
     await this.#endWriting();
     this.#reading.close();
-    // The new index assigns new pack numbers.
+    // The new index numbers the packs anew, so nothing that is known by pack number may be kept.
     this.#sound.clear();
     const opened = this.#options.openIndex();
     this.#readOnly ||= opened.readOnly;
@@ -468,7 +474,7 @@ export class FileBlobStore implements BlobStore {
 
   #mustTakeWrites(): void {
     this.#mustBeOpen();
-    if (this.#isPoisoned) throw poisoned("the blob store", { why: "it has not been reopened yet" });
+    if (this.#isPoisoned) throw poisoned("the blob store", { why: "the store has not been made writable again yet" });
     if (this.#readOnly) throw this.#cannotWrite(undefined);
   }
 
@@ -498,7 +504,7 @@ export class FileBlobStore implements BlobStore {
     if (this.#readOnly) return this.#openForWrites();
     // These batches were begun with the writer whose sync failed.
     if (this.#batches.size > 0)
-      throw poisoned("the blob store", { why: "batches that failed with it have not ended yet" });
+      throw poisoned("the blob store", { why: "the batches that failed with that sync have not ended yet" });
     await this.#giveUpUnsynced();
     this.#poisoned = false;
   }

@@ -32,8 +32,8 @@ interface Waiting {
 interface Poison {
   readonly cause: unknown;
   /**
-   * True if the failure concerned only appended lines, and these were cut off. The file then has only bytes that were
-   * durable before.
+   * True if the failure concerned only appended lines, and these lines were cut off. The file then has only bytes that
+   * were already durable before the failure.
    */
   readonly isCutOff: boolean;
 }
@@ -79,7 +79,7 @@ export class FileEventLog implements EventLog {
 
   /**
    * Finds the end of the log; a missing file is an empty log. Writes nothing. Throws `IO` if the file cannot be read.
-   * `start`: the event that the first line follows, for a log that does not begin at event 1.
+   * `start`: for a log that does not begin at event 1, the event right before its first line.
    */
   constructor(disk: Disk, paths: LogPaths, start: Head = EMPTY_HEAD, scheduler = new FsyncScheduler(disk)) {
     this.#disk = disk;
@@ -252,9 +252,13 @@ export class FileEventLog implements EventLog {
   #mustBeAsSeen(fd: number, bytes: number): void {
     if (this.#disk.fstat(fd).size === bytes) return;
     this.#seen = undefined;
-    throw new ChronicleError("INTEGRITY_VIOLATION", `${this.#paths.log} is not as long as it was when last looked at`, {
-      hint: "hold the workspace's lock, refresh the log and try again",
-    });
+    throw new ChronicleError(
+      "INTEGRITY_VIOLATION",
+      `${this.#paths.log} has changed its length since it was last read`,
+      {
+        hint: "hold the workspace's lock, refresh the log and try again",
+      },
+    );
   }
 
   #cutBack(fd: number, length: number): void {
@@ -346,8 +350,8 @@ export class FileEventLog implements EventLog {
   }
 
   /**
-   * Closes the descriptor, and forgets what is known of the file. Needed if the log's name may now belong to another
-   * file, or if the descriptor must not be synced again.
+   * Closes the descriptor, and forgets what is known of the file. This is necessary if the log's name may now lead to
+   * another file, or if the descriptor must not be synced again.
    */
   #forgetFile(): void {
     this.#closeFile();
@@ -430,7 +434,7 @@ export class FileEventLog implements EventLog {
    */
   #recover(): StillPoisoned | undefined {
     // The calls whose sync has failed must have been rejected before the descriptor is closed.
-    if (this.#isBusy) return { why: "the appends that failed with it have not ended yet" };
+    if (this.#isBusy) return { why: "the appends that failed with that sync have not ended yet" };
     if (this.#poison?.isCutOff !== true) return STAYS;
     const errno = whyNotWritable(this.#disk, String(folderOf(this.#paths.log)));
     if (errno !== undefined) return stillSays(errno);
@@ -443,8 +447,8 @@ export class FileEventLog implements EventLog {
   }
 }
 
-/** The reason for a log whose durable bytes are not known. */
-const STAYS: StillPoisoned = { why: "bytes of the log may be in the file and not on the disk", stays: true };
+/** The reason for which a log stays poisoned if it is not known which of its bytes are durable. */
+const STAYS: StillPoisoned = { why: "bytes that can be read from the log may not have reached the disk", stays: true };
 
 function isSame(seen: FileStat | "missing" | undefined, now: FileStat): boolean {
   return (
@@ -474,7 +478,10 @@ function* linesToWrite(events: readonly SealedEvent[]): Generator<Buffer> {
   yield joined(events.slice(first), bytes);
 }
 
-/** Encodes each line directly to its place, because joining the lines as text would copy them twice. */
+/**
+ * Returns the lines as one buffer. Encodes each line directly into the buffer, because joining the lines as text would
+ * copy them twice.
+ */
 function joined(events: readonly SealedEvent[], length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   let at = 0;

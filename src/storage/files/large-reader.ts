@@ -39,11 +39,11 @@ export function largeLength(disk: Disk, { path, packed, hash }: LargeSource): nu
 }
 
 export interface ReadLargeOptions {
-  /** Called for each piece with the number of bytes that were read from the file for it. */
+  /** Called for each piece with the number of bytes that the piece takes up in the file. */
   readonly onStored?: (bytes: number) => void;
   /**
-   * True to check the checksum of each piece of a packed file, besides the hash of the whole content. The checksums also
-   * detect changes of the compressed bytes that unpack to the same content.
+   * True to check the checksum of each piece of a packed file, in addition to the hash of the whole content. The
+   * checksums also detect changes of the compressed bytes that unpack to the same content.
    */
   readonly isStrict?: boolean;
 }
@@ -72,8 +72,8 @@ export function* readLarge(disk: Disk, source: LargeSource, options: ReadLargeOp
 }
 
 /**
- * Yields a range of the content in pieces of at most 1 MiB. Checks the checksums of a container's pieces, but not the
- * hash; a raw file has no checksums.
+ * Yields a range of the content in pieces of at most 1 MiB. Checks the checksums of the pieces of a container. A raw
+ * file has no checksums, so nothing is checked. The hash is never checked.
  */
 export function* readLargeRange(disk: Disk, source: LargeSource, { start, end }: ByteRange): Generator<Buffer> {
   const fd = disk.open(source.path, "read");

@@ -127,8 +127,8 @@ export function writeContainer(disk: Disk, path: string, bytes: Uint8Array, guar
 }
 
 /**
- * Clones a file, and hashes the clone, because the original may change meanwhile. Returns `undefined` if the file
- * system cannot clone.
+ * Clones a file. Hashes the clone instead of the original, because the original may change meanwhile. Returns
+ * `undefined` if the file system cannot clone.
  */
 export function cloneLarge(disk: Disk, from: string, path: string, guard: SyncGuard): LargeTemp | undefined {
   if (!disk.clone(from, path)) return undefined;
@@ -152,13 +152,16 @@ export function cloneLarge(disk: Disk, from: string, path: string, guard: SyncGu
   }
 }
 
-/** Moves a finished file into place, durably. Replaces an equal copy or a damaged file there. */
+/**
+ * Moves a finished file into place, durably. Replaces any file that is already in that place: an equal copy or a
+ * damaged file.
+ */
 export function landLarge(disk: Disk, layout: BlobLayout, { path, row }: LargeTemp, guard: SyncGuard): void {
   const folder = layout.largeFolder(row.hash);
   const place = row.packed ? layout.largePacked(row.hash) : layout.largeRaw(row.hash);
   makeFolderOnce(disk, folder);
-  // This sync is necessary even if another writer made the folder, because that writer may not have synced the folder's
-  // name yet.
+  // Another writer may have made this folder without having synced the folder's name yet. The sync is therefore
+  // necessary even if the folder already existed.
   guard(() => syncOrRemove(disk, layout.large, folder));
   disk.rename(path, place);
   guard(() => disk.syncFolder(folder), place);
@@ -174,7 +177,8 @@ function syncOrRemove(disk: Disk, above: string, folder: string): void {
     try {
       disk.removeFolder(folder);
     } catch {
-      // The folder is not empty. The files in it are durable, so an earlier sync has made the folder's name durable.
+      // The folder stays because it is not empty. Its files are durable, so an earlier sync has also made the folder's
+      // name durable.
     }
     throw error;
   }

@@ -20,7 +20,7 @@ export function archiveName(span: SeqSpan): string {
 
 /**
  * Writes and syncs a new log that begins with the line of `first`, under a temporary name, and returns its path.
- * Replaces a file that an unfinished sealing has left there.
+ * Replaces a file of that name, which an interrupted sealing has left.
  */
 export function prepareLog(disk: Disk, path: string, first: SealedEvent): string {
   const fresh = `${path}.next`;
@@ -36,10 +36,10 @@ export function prepareLog(disk: Disk, path: string, first: SealedEvent): string
 }
 
 /**
- * Links the log into the archive under the name `target`. Before that, removes a link that an unfinished sealing has
- * left there. Such a link leads to the present log. The log may have grown since that sealing, so the old link's name
- * may state a wrong last event. The new link is durable after `syncFolder` of the archive. Throws `INTEGRITY_VIOLATION`
- * if another file has the name.
+ * Links the log into the archive under the name `target`. First removes a link to the present log that an interrupted
+ * sealing has left in the archive. The log may have grown since that sealing, so the name of the old link may state a
+ * wrong last event. The new link is durable after `syncFolder` of the archive. Throws `INTEGRITY_VIOLATION` if another
+ * file has the name.
  */
 export function linkIntoArchive(disk: Disk, log: string, target: string): void {
   const folder = target.slice(0, target.lastIndexOf("/"));
@@ -77,8 +77,8 @@ async function* readSealed(
 }
 
 /**
- * Removes the sealed logs, oldest first. If a crash interrupts the removal, the oldest log that is left begins with the
- * event of a compaction, so the history can still begin there.
+ * Removes the sealed logs, oldest first. If a crash interrupts the removal, the oldest remaining log begins with the
+ * event of a compaction. The history can begin at such an event.
  */
 export function removeArchive(disk: Disk, folder: string, live: bigint | undefined): void {
   for (const { name } of listArchive(disk, folder, live)) {
@@ -135,8 +135,8 @@ interface OpenSealed extends OpenLog {
 }
 
 /**
- * Opens the sealed logs, the newest first. Stops at a log that is gone: `removeArchive` removes the oldest logs first,
- * so all older logs are gone as well.
+ * Opens the sealed logs, the newest first. Stops at the first log that does not exist any more. All older logs are gone
+ * as well, because `removeArchive` removes the oldest logs first.
  */
 function openSealed(disk: Disk, folder: string, sealed: readonly ArchivedLog[], opened: OpenSealed[]): void {
   for (const { name, first } of sealed.toReversed()) {

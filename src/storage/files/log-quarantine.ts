@@ -14,7 +14,7 @@ export interface FileTail {
   readonly size: number;
 }
 
-/** Throws `USAGE` unless a line of the log begins at the position, before the end of the file. */
+/** Throws `USAGE` unless a line of the log begins at the position `tail.from`, before the end of the file. */
 export function checkCut(disk: Disk, tail: FileTail): void {
   const { offset } = tail.from;
   const before = Buffer.alloc(1);
@@ -25,7 +25,8 @@ export function checkCut(disk: Disk, tail: FileTail): void {
 
 /**
  * Copies the tail into a new file in the folder, durably. Returns the file's name: `<seq>-<offset>.part`, with a
- * counter if that name is taken. A copy that a crash has interrupted is named `….part.new`.
+ * counter if that name is taken. During the copying, the file is named `….part.new`, so a crash can leave a file of
+ * that name.
  */
 export function keepTail(disk: Disk, folder: string, tail: FileTail): string {
   makeFolderDurably(disk, folder);

@@ -9,7 +9,7 @@ const NEWLINE = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
 /**
  * The size of the first buffer. It is small because often only the first line is wanted. The buffer doubles before each
- * later read, up to `CHUNK_BYTES`. Beyond that, it grows only for a line that does not fit.
+ * later read, up to `CHUNK_BYTES`. Beyond `CHUNK_BYTES`, the buffer grows only for a line that does not fit.
  */
 const FIRST_CHUNK_BYTES = 4 * 1024;
 /** The number of chunks that are read in one turn of the event loop. */
@@ -17,8 +17,9 @@ const YIELD_CHUNKS = 8;
 
 /**
  * Yields the whole lines of a log file from a position to its end, a chunk at a time. A missing file has no lines. A
- * last line without its newline is not yielded. Lines are split only at byte 0x0A. A line longer than the log allows is
- * cut to its first `MAX_LINE_BYTES + 1` bytes, which is enough for the reader to refuse it and continue.
+ * last line without its newline is not yielded. Lines are split only at byte 0x0A. A line longer than `MAX_LINE_BYTES`
+ * is cut to its first `MAX_LINE_BYTES + 1` bytes. The caller can then see that the line is too long, and continue with
+ * the next line.
  */
 export async function* readLines(
   disk: Disk,

@@ -12,8 +12,8 @@ const WINDOW_BYTES = 64 * 1024;
 const FIRST_WINDOW_BYTES = 2 * 1024;
 
 /**
- * The beginning of a canonical line has the hash of the event, and the end has its seq and time (`ENDING`). The bytes
- * between them need not be parsed.
+ * Matches the beginning of a canonical line, which has the hash of the event. The end of such a line (`ENDING`) has the
+ * event's seq and time. The bytes between beginning and end need not be parsed.
  */
 const BEGINNING = /^\{"hash":"([0-9a-f]{64})","op":"/;
 const BEGINNING_BYTES = 81;
@@ -24,7 +24,7 @@ const MARK = Buffer.from('"commit":{');
 
 export const EMPTY_END: LogEnd = { ...EMPTY_HEAD, bytes: 0, tornBytes: 0 };
 
-/** Finds newlines backwards, reading each part of the file once. */
+/** Searches a file for newlines, from its end to its beginning. Reads each part of the file once. */
 class BackwardScan {
   readonly #disk: Disk;
   readonly #fd: number;
@@ -50,7 +50,7 @@ class BackwardScan {
   #load(to: number): void {
     this.#from = Math.max(0, to - WINDOW_BYTES);
     this.#to = this.#from + readFully(this.#disk, this.#fd, this.#window.subarray(0, to - this.#from), this.#from);
-    // If the file was shortened meanwhile, the missing bytes are read as zeros, which are no newlines.
+    // If the file was shortened meanwhile, the missing bytes count as zeros, which are no newlines.
     this.#window.fill(0, this.#to - this.#from);
     this.#to = to;
   }
