@@ -10,7 +10,7 @@ import type { Hash } from "../core/values/hash.ts";
  *     packs/active/<n>.pack      lane n: append-only, held by one writer at a time
  *     packs/active/lock.db.<n>   the lock of lane n
  *     packs/<ulid>.pack          sealed packs
- *     large/ab/<hash>            a raw content over 8 MiB; <hash>.z: one in a container of compressed pieces
+ *     large/ab/<hash>            a raw content over 8 MiB; <hash>.z: the same in compressed pieces (a container)
  *     large/tmp/                 files being written; those without a running writer are garbage
  *     quarantine/                damaged packs and large files that a repair has replaced; they are not read
  *     index.db, gc.db            the index (derived); the lock of the collector
@@ -112,7 +112,7 @@ export interface LogPaths extends Pick<WorkspaceLayout, "log" | "archive" | "qua
  *   from-<seq>/                 the mirror that starts after that event; the one with the greatest seq is in force
  *   former/<first>-<last>.wal   logs of mirrors that were given up
  *   witness.json                the first contradiction between the origin's history and this one
- *   withheld                    the contents that the lines name and this replica did not take
+ *   withheld                    the contents that the history names and this replica did not take
  *   follower.db                 the lock of the process that follows the origin
  * ```
  */

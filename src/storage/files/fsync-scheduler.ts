@@ -8,9 +8,9 @@ interface Waiting {
 
 /**
  * Syncs the files of all logs that share this object. A single request is served by this thread, because that is
- * fastest. Several requests of one turn of the event loop are served concurrently in the background. Requests that come
- * during such a sync are served in the same manner after it. A journaling file system needs hardly more time to sync
- * many files at once than to sync one.
+ * fastest. Several requests of one turn of the event loop are served concurrently in the background. A request that
+ * comes while such a sync is running is served in the background, too. A journaling file system needs hardly more time
+ * to sync many files at once than to sync one.
  */
 export class FsyncScheduler {
   readonly #disk: Disk;

@@ -10,7 +10,7 @@ import { makeNamesSure, type UnsureNames, writeAnew, writeOnceMore } from "./sur
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { HeldLock, Lock } from "../lock.ts";
 
-/** The maximum number of lanes of a store, and so of its writers at one time. */
+/** The maximum number of lanes of a store, and therefore of its simultaneous writers. */
 const MAX_LANES = 1024;
 
 export interface BlobFiles {
@@ -36,7 +36,10 @@ export class PackLeases {
   readonly #files: BlobFiles;
   readonly #lockOf: (path: string) => Lock;
   readonly #mine = new Map<number, () => void>();
-  /** The open locks of released lanes, kept because opening a lock takes longer than acquiring it. */
+  /**
+   * Maps each lane that this object has released to the lock of the lane. The lock stays open, because opening a lock
+   * takes longer than acquiring it.
+   */
   readonly #idle = new Map<number, Lock>();
   readonly #seen = new Map<number, SeenPack>();
 
@@ -45,7 +48,7 @@ export class PackLeases {
     this.#lockOf = lockOf;
   }
 
-  /** Takes the lowest free lane. Throws `LOCKED` if none is free. */
+  /** Takes the free lane with the lowest number. Throws `LOCKED` if no lane is free. */
   async take(): Promise<PackLease> {
     for (let lane = 0; lane < MAX_LANES; lane++) {
       const held = await this.tryTake(lane);
@@ -124,16 +127,17 @@ interface SeenPack {
 }
 
 /**
- * Makes a lane ready for appending, and returns its grant. The caller holds the lane's lock. `seen`: the files that
- * earlier calls have found in the lanes, by lane. This call updates the map, so that later calls need not read the same
+ * Makes a lane ready for appending, and returns its grant. The caller holds the lane's lock. `seen`: maps each lane to
+ * the file that an earlier call found in it. This call updates the map, so that later calls need not read the same
  * header again.
  *
- * The index knows how many bytes of the pack are settled: durable and checked. The bytes after these are the tail. The
- * contents in the tail are hashed. The blocks before the first damaged block are made durable and published, and
- * everything after them is cut off.
+ * The index states how many bytes of the pack are settled: durable and checked. The bytes after the settled ones are
+ * the tail. The contents in the tail are compared with their hashes. The blocks before the first damaged block are made
+ * durable and published. The damaged block and everything after it are cut off.
  *
- * If the index does not know the pack, or states more bytes than exist, no byte counts as settled. In these cases,
- * damage can be older than the last write. Therefore, a pack with sound contents after the damage is sealed unchanged.
+ * If the index does not know the pack, or states more bytes than exist, no byte counts as settled. In these cases, the
+ * damaged bytes may have been durable long before the last write. A pack with sound contents after the damage is
+ * therefore sealed unchanged.
  */
 export function settleLane(parts: Parts, lane: number, seen: Map<number, SeenPack>): LaneGrant {
   const path = parts.layout.activePack(lane);
@@ -180,8 +184,8 @@ function settlePack(parts: Parts, file: LaneFile): LaneGrant["pack"] {
 }
 
 /**
- * Makes a sound tail durable, and cuts off the bytes after it. Writes the tail again, because after a failed sync the
- * system can mark pages as clean although they never reached the disk.
+ * Makes the sound part of the tail durable, and cuts off the bytes after it. Writes this part again before the sync:
+ * after a failed sync, the system can mark pages as clean although they never reached the disk.
  */
 function keepTail(
   parts: Parts,
@@ -189,7 +193,7 @@ function keepTail(
   tail: { readonly from: number; readonly end: number },
 ): void {
   const { disk, layout } = parts;
-  // If no block of a pack is settled, its header is not settled either. Write the header again, too.
+  // If no block of a pack is settled, the header of the pack may not be durable either. Write the header again, too.
   writeOnceMore(disk, fd, tail.from === PACK_HEADER_BYTES ? 0 : tail.from, tail.end);
   if (tail.end < size) disk.truncate(fd, tail.end);
   disk.sync(fd);
@@ -211,8 +215,8 @@ function settleWithoutHeader(parts: Parts, file: LaneFile, row: PackRow | undefi
     writeFully(disk, file.fd, encodePackHeader(newPackId()), 0);
     return settlePack(parts, file);
   }
-  // `row` may belong to the lane's former pack, which was sealed without an update of the index. Do not replace the
-  // file of that pack: choose a new ULID.
+  // `row` may belong to the previous pack of the lane, if that pack was sealed without an update of the index. Then
+  // choose a new ULID, so that the file of the previous pack is not replaced.
   const isTaken = row === undefined || disk.lstat(layout.sealedPack(row.ulid)) !== undefined;
   return sealAsItIs(parts, file, { ulid: isTaken ? newPackId() : row.ulid, row: undefined });
 }

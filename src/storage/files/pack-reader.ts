@@ -11,8 +11,8 @@ import { readAt, readPackUlid } from "./pack-scan.ts";
 
 const CACHE_BYTES = 8 * 1024 * 1024;
 /**
- * The length in bytes up to which a block with a single content is cached. Blocks with several contents are always
- * cached. A small single content is cached because a server is asked for the same small file repeatedly.
+ * The maximum length, in bytes, of a cached block with a single content. Blocks with several contents are always
+ * cached. Blocks with one small content are cached because a server is asked for the same small file repeatedly.
  */
 const SMALL_BYTES = 64 * 1024;
 const OPEN_PACKS = 16;
@@ -20,8 +20,8 @@ const OPEN_PACKS = 16;
 type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
 
 /**
- * Reads contents from packs. The packs that were opened last stay open, and the blocks that were read last stay in
- * memory, unpacked.
+ * Reads contents from packs. Keeps the most recently used packs open, and the most recently read blocks unpacked in
+ * memory.
  */
 export class PackReader {
   readonly #disk: Disk;
@@ -39,8 +39,8 @@ export class PackReader {
 
   /**
    * Returns the content at a place. The bytes belong to the caller. Throws `BLOB_CORRUPT` if the content is damaged.
-   * Returns `undefined` if the pack does not exist, because a collector has replaced it or because it is lost. In this
-   * case, the caller must ask the index once more.
+   * Returns `undefined` if the pack does not exist, because a collector has replaced the pack or because the pack is
+   * lost. In this case, the caller must look up the place in the index once more.
    */
   read(hash: Hash, place: PackPlace): Buffer | undefined {
     const content = this.look(hash, place);
@@ -134,8 +134,9 @@ function keyOf({ pack, block }: PackPlace): string {
 }
 
 /**
- * Opens a pack for reading. A pack in a lane is the lane's file, and a sealed pack has a file of its own
- * (`BlobLayout`). A pack may have been sealed since the index was updated. Returns `undefined` if the pack has no file.
+ * Opens a pack for reading. A pack that is still in a lane is read from the lane's file, and a sealed pack from the
+ * file with its ULID (`BlobLayout`). A pack that is in a lane according to `pack` may have been sealed meanwhile.
+ * Returns `undefined` if the pack has no file.
  */
 export function openPack(disk: Disk, layout: BlobLayout, pack: PackState): number | undefined {
   const active = pack.lane === undefined ? undefined : openIfThere(disk, layout.activePack(pack.lane));

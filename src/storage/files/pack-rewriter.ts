@@ -9,9 +9,9 @@ import { readAt } from "./pack-scan.ts";
 import { PackWriter } from "./pack-writer.ts";
 
 /**
- * Copies contents of packs to a free lane: to the end of the lane's pack, if it has one, and into new packs. The caller
- * holds the collector's lock exclusively. Other processes may still hold lanes (see `PackLeases`), but do not write to
- * them meanwhile. The packs in these lanes are not changed.
+ * Copies contents of packs to a free lane: first to the end of the pack in that lane, if there is one, then into new
+ * packs. The caller holds the collector's lock exclusively. Other processes may still hold lanes (see `PackLeases`),
+ * but do not write to them meanwhile. The packs in these lanes are not changed.
  */
 export class PackRewriter {
   readonly #files: BlobFiles;
@@ -25,7 +25,8 @@ export class PackRewriter {
 
   /**
    * Seals the given packs that are in free lanes. Returns the ULIDs of all given packs that are sealed afterwards. The
-   * caller must seal all packs before it copies any of them, because a copy could otherwise be appended to one of them.
+   * caller must seal all packs before it copies the first one. Otherwise, a copy could be appended to a pack that is
+   * copied later.
    */
   async sealAll(packs: readonly PackRow[]): Promise<ReadonlySet<string>> {
     const sealed = new Set<string>();
@@ -34,9 +35,9 @@ export class PackRewriter {
   }
 
   /**
-   * Copies contents of a sealed pack, durably, and returns their new places to publish. Leaves out a damaged content if
-   * `mayDrop` is true for it. Returns `undefined`, and keeps no copy, if the pack is missing, or if `mayDrop` is false
-   * for a damaged content.
+   * Copies contents of a sealed pack, durably, and returns their new places, for the index. Leaves out a damaged
+   * content if `mayDrop` is true for it. Returns `undefined`, and keeps no copy, if the pack is missing, or if
+   * `mayDrop` is false for a damaged content.
    */
   async copy(
     pack: PackRow,
@@ -81,7 +82,8 @@ export class PackRewriter {
     if (lane === undefined) return false;
     try {
       const { index } = this.#files;
-      // Taking the lane has already sealed a damaged pack unchanged, or removed a pack without a sound content.
+      // If the lane does not have this pack any more, taking the lane has sealed the damaged pack unchanged, or has
+      // removed it because no content of it was sound.
       if (lane.grant.pack?.ulid !== pack.ulid) return isSealedRow(index.packOf(pack.ulid));
       const writer = new PackWriter(this.#files, lane.grant);
       withTrouble(`sealing pack ${pack.ulid}`, () => writer.seal());

@@ -23,7 +23,7 @@ export type PackPart =
   | { readonly kind: "block"; readonly offset: number; readonly head: BlockHead }
   | { readonly kind: "garbage"; readonly from: number; readonly to: number };
 
-/** Reads `length` bytes at an offset; fewer at the end of the file. */
+/** Returns the `length` bytes at an offset, or fewer if the file ends earlier. */
 export function readAt(disk: Disk, fd: number, offset: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   return bytes.subarray(0, readFully(disk, fd, bytes, offset));
@@ -35,8 +35,8 @@ export function readPackUlid(disk: Disk, fd: number): string | undefined {
 }
 
 /**
- * Yields the blocks of an open pack between two offsets, by their heads alone. Bytes without a valid head are garbage
- * up to the next valid head. A block that extends beyond `to` is garbage, too.
+ * Yields the blocks of an open pack between two offsets. Reads only the heads of the blocks. Bytes that do not begin
+ * with a valid head are garbage, up to the next valid head. A block that extends beyond `to` is garbage, too.
  */
 export function* scanPack(disk: Disk, fd: number, from: number, to: number): Generator<PackPart> {
   for (let offset = from; offset < to;) {
@@ -61,7 +61,10 @@ export function readStored(disk: Disk, fd: number, offset: number, head: BlockHe
   return readAt(disk, fd, offset + head.headBytes, head.storedLength);
 }
 
-/** Returns the contents whose bytes do not have their hash; all contents if the block could not be unpacked (`raw`). */
+/**
+ * Returns the contents whose bytes do not match their hash. Returns all contents if the block could not be unpacked
+ * (`raw` is `undefined`).
+ */
 export function damagedIn(head: BlockHead, raw: Buffer | undefined): readonly BlockEntry[] {
   if (raw === undefined) return head.entries;
   return head.entries.filter(({ hash, at, length }) => sha256(raw.subarray(at, at + length)) !== hash);
@@ -77,7 +80,10 @@ export function isPlaceIn(head: BlockHead, hash: Hash, place: PlaceInBlock): boo
   );
 }
 
-/** Adds a row for each content of a block. `pack`: the position of the pack in the list that belongs to the rows. */
+/**
+ * Adds a row for each content of a block. `pack`: the position of the pack in the list of packs to which the rows
+ * refer.
+ */
 export function addBlockRows(rows: BlobRowsBuilder, pack: number, offset: number, head: BlockHead): void {
   for (const { hash, at, length } of head.entries) {
     const stored = storedShare(head, length);
@@ -85,7 +91,10 @@ export function addBlockRows(rows: BlobRowsBuilder, pack: number, offset: number
   }
 }
 
-/** Returns the rows of all blocks. Reads only the heads of the blocks, so the whole pack must be durable. */
+/**
+ * Returns the rows of all blocks between two offsets. Reads only the heads of the blocks, so the caller must know that
+ * all bytes of the blocks are durable.
+ */
 export function rowsByHeads(disk: Disk, fd: number, from: number, to: number): BlobRows {
   const rows = new BlobRowsBuilder();
   for (const part of scanPack(disk, fd, from, to)) {
@@ -95,8 +104,8 @@ export function rowsByHeads(disk: Disk, fd: number, from: number, to: number): B
 }
 
 /**
- * Returns the rows of the blocks before the first garbage or the first block with a damaged content, and the offset at
- * which these blocks end.
+ * Returns the rows of the sound blocks at the beginning of a range, and the offset at which these blocks end. They end
+ * before the first garbage, or before the first block with a damaged content.
  */
 export function checkTail(
   disk: Disk,
@@ -130,7 +139,8 @@ function findBlock(disk: Disk, fd: number, from: number, to: number): number | u
       const head = readBlockHead(disk, fd, start + at);
       if (head !== undefined && start + at + head.blockBytes <= to) return start + at;
     }
-    // Windows overlap by one byte less than the magic, so that no magic is missed at an edge.
+    // Two successive windows overlap by one byte less than the length of the magic, so that a magic across their border
+    // is found.
     start += window.length - (BLOCK_MAGIC.length - 1);
   }
   return undefined;

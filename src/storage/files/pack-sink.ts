@@ -13,8 +13,8 @@ export interface PackSinkOptions {
   readonly grant: LaneGrant;
   readonly newPackId: () => string;
   /**
-   * Returns true for a content that is already stored. The sink only hashes such a content. Called only while the
-   * opener of the sink holds a lease.
+   * Returns true for a content that is already stored. The sink only hashes such a content. This function is called
+   * only while the opener of the sink holds a lease.
    */
   readonly known?: (hash: Hash) => boolean;
   /** The length in bytes above which a content is stored in a file of its own. At most 8 MiB, which is the default. */
@@ -103,9 +103,9 @@ export class OpenSink implements PackSink {
   }
 
   /**
-   * Returns an intake for a content of unknown length, piece by piece. `isShared`: other work of this thread runs
-   * between the pieces. In this case, the file of a large content is synced as it grows, because one long sync at the
-   * end would block that work. Default: false.
+   * Returns an intake for a content of unknown length, piece by piece. `isShared`: true if other work of this thread
+   * runs between the pieces. The file of a large content is then synced as it grows, because one long sync at the end
+   * would block the other work. Default: false.
    */
   intake(isShared = false): ContentIntake {
     const syncNow = isShared ? this.#guard : undefined;
@@ -142,7 +142,7 @@ export class OpenSink implements PackSink {
     });
   }
 
-  /** Ends the sink, and returns what to publish. Called once the writer is synced. */
+  /** Ends the sink, and returns its result for `publish`. Must be called after the sync of the writer. */
   settle(): SinkResult {
     this.#open = false;
     return { ...this.#filler.result(), large: this.#large.map(({ row }) => row) };
@@ -189,7 +189,7 @@ export class OpenSink implements PackSink {
     try {
       this.#parts.disk.unlink(path);
     } catch {
-      // The collector removes the file from the folder for temporary files.
+      // The file stays in the folder for temporary files, from which the collector removes it later.
     }
   }
 

@@ -8,11 +8,11 @@ import { encodePackHeader, PACK_HEADER_BYTES, type EncodedBlock } from "../block
 import type { BlobLayout } from "../layout.ts";
 import type { UnsureNames } from "./sure-names.ts";
 
-/** The size in bytes from which a pack is sealed. The next append or the next background sync seals it. */
+/** The size, in bytes, at which a pack is full. The next append or the next background sync seals a full pack. */
 const SEAL_BYTES = 64 * 1024 * 1024;
 /**
- * The length up to which the head and the contents of a block are joined for one write, in bytes. For a longer block,
- * joining costs more than a second write.
+ * The maximum length, in bytes, of a block whose head and contents are joined for one write. For a longer block,
+ * joining takes more time than a second write.
  */
 const JOIN_BYTES = 512 * 1024;
 
@@ -20,7 +20,10 @@ export interface PackParts {
   readonly disk: Disk;
   readonly layout: BlobLayout;
   readonly newPackId: () => string;
-  /** The writer adds each file whose name a failed sync did not make durable. Default: such files are not noted. */
+  /**
+   * The set to which the writer adds each file whose name may not be durable because a sync of its folder failed.
+   * Default: such files are not noted.
+   */
   readonly unsure?: UnsureNames;
 }
 
@@ -45,7 +48,10 @@ export class PackWriter {
   readonly #sealed = new Map<string, PackState>();
   #fd: number | undefined;
   #ulid: string | undefined;
-  /** The end of the last block. Any bytes after it come from a failed write, or from blocks that were taken back. */
+  /**
+   * The offset at which the last block ends. All bytes after this offset come from a failed write, or from blocks that
+   * were taken back.
+   */
   #end: number;
   #syncedEnd: number;
   #syncingEnd: number | undefined;
@@ -106,8 +112,8 @@ export class PackWriter {
 
   /**
    * Does what `sync` does, in the background. Blocks that are appended meanwhile are durable after the next sync. The
-   * caller must not sync or close the writer meanwhile. `syncBeside` first seals a full pack, because appends do not
-   * seal a pack during such a sync. Otherwise, a pack would never be sealed while one background sync follows another.
+   * caller must not sync or close the writer meanwhile. Seals a full pack first. Appends cannot seal a pack during a
+   * background sync, so a pack could otherwise grow without limit while one background sync follows another.
    */
   async syncBeside(): Promise<void> {
     this.#mustBeSound();
@@ -144,7 +150,7 @@ export class PackWriter {
       if (!isLast || block.offset < (this.#syncingEnd ?? this.#syncedEnd) || this.#poisoned) return;
       this.#end = block.offset;
       this.#hasRest = true;
-      // The blocks are cut off at once, so that `settleLane` does not take them for a tail to keep.
+      // Cut off the blocks at once, so that `settleLane` does not publish them as a sound tail.
       if (this.#fd !== undefined) this.#cutRest(this.#fd);
     }
   }
@@ -214,8 +220,8 @@ export class PackWriter {
       this.#disk.truncate(fd, this.#end);
       this.#hasRest = false;
     } catch {
-      // The next write or `close` cuts these bytes off, or the next holder of the lane settles them (`settleLane`).
-      // Until then, they are an unpublished tail, which nobody reads.
+      // The bytes stay as an unpublished tail, which nobody reads. The next write or `close` cuts them off, or the next
+      // holder of the lane handles them (`settleLane`).
     }
   }
 
@@ -234,7 +240,7 @@ export class PackWriter {
 
   #begin(fd: number): void {
     const ulid = this.#newPackId();
-    // An earlier attempt of this writer may have failed and left bytes.
+    // A failed earlier attempt of this writer may have left bytes in the file.
     if (this.#disk.fstat(fd).size > 0) this.#disk.truncate(fd, 0);
     writeFully(this.#disk, fd, encodePackHeader(ulid), 0);
     this.#ulid = ulid;
@@ -269,14 +275,14 @@ export class PackWriter {
   /** Poisons the writer, cuts off the bytes that are not synced, and returns the error to throw. */
   #poison(error: unknown): unknown {
     this.#poisoned = true;
-    // Bytes that are not on the disk are cut off, because later reads would find them in the page cache.
+    // Cut off the bytes that did not reach the disk. Otherwise, later reads would find them in the page cache.
     this.#end = Math.max(this.#syncedEnd, 0);
     if (this.#fd !== undefined) this.#cutRest(this.#fd);
     return ioTrouble(error, `syncing ${this.#layout.folder}`);
   }
 
   #mustBeSound(): void {
-    if (this.#poisoned) throw poisoned("the blob store", { why: "the contents written with it were dropped" });
+    if (this.#poisoned) throw poisoned("the blob store", { why: "the contents of that sync were dropped" });
   }
 }
 

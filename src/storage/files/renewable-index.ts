@@ -9,7 +9,7 @@ export class RenewableIndex implements BlobIndex {
     this.#current = first;
   }
 
-  /** Replaces the index, and closes the replaced one. */
+  /** Replaces the index by `next`, and closes the old index. */
   renew(next: BlobIndex): void {
     this.#current.close();
     this.#current = next;

@@ -10,8 +10,8 @@ import { PackRewriter } from "./pack-rewriter.ts";
 /**
  * Implements `BlobStore.setAside`. The caller holds the collector's lock exclusively.
  *
- * Order for each pack, as in a collection: First, the readable contents are copied and synced. Second, the index gets
- * their new places, durably. Third, the pack is moved into quarantine.
+ * The order for each pack is that of a collection (`collectBlobs`). First, the readable contents are copied and synced.
+ * Second, the index durably gets the places of the copies. Third, the pack is moved into quarantine.
  */
 export async function setDamagedAside(
   files: BlobFiles,
@@ -26,7 +26,7 @@ export async function setDamagedAside(
     const sealed = await rewriter.sealAll([...wish.files].flatMap((ulid) => files.index.packOf(ulid) ?? []));
     for (const file of wish.files) {
       const pack = files.index.packOf(file);
-      // Skip a pack that could not be sealed, because its lane is held.
+      // Skip a pack that could not be sealed because another holder has its lane.
       if (pack !== undefined && !sealed.has(file)) continue;
       const isAside =
         pack === undefined ? moveLarge(files, file) : await movePack(files, rewriter, { pack, keep: wish.keep });
@@ -57,7 +57,9 @@ async function movePack(files: BlobFiles, rewriter: PackRewriter, { pack, keep }
   return true;
 }
 
-/** Moves the file if the index names another copy of the content. Returns true if it was moved. */
+/**
+ * Moves the file of a large content if the index names another copy of the content. Returns true if the file was moved.
+ */
 function moveLarge(files: BlobFiles, path: string): boolean {
   const { disk, layout, index } = files;
   const [name = ""] = path.split("/").slice(-1);

@@ -10,23 +10,23 @@ import { openPack } from "./pack-reader.ts";
 import { damagedIn, isPlaceIn, readAt } from "./pack-scan.ts";
 
 /**
- * The maximum number of blocks and large contents that are remembered as sound. A sound block or content that is not
- * remembered is read on each use.
+ * The maximum number of blocks and large contents that are remembered as sound. A sound block or large content that is
+ * not remembered is read again on each use.
  */
 const SLOTS = 1 << 16;
 const EMPTY = 0n;
 /** The number of pieces of a large content (1 MiB each) that are read in one step. */
 const STEP_PIECES = 8;
 
-/** The damaged contents of a block or of a large file. */
+/** The hashes of the damaged contents of a block or of a large file; `all` if every content of it is damaged. */
 type Damaged = ReadonlySet<Hash> | "all";
 
 /** The state of a content's stored bytes. `none`: the content is not stored. */
 export type StoredState = "sound" | "damaged" | "none";
 
 /**
- * The blocks and large contents that were found sound. All threads share this memory, so that each block is read only
- * once.
+ * The blocks and large contents that were found sound. All threads share the memory of this object, so that only one
+ * thread has to read each block.
  */
 export class CheckedBlocks {
   readonly buffer: SharedArrayBuffer;
@@ -59,7 +59,7 @@ export class CheckedBlocks {
   }
 }
 
-/** The maximum number of slots that are searched for a key, from its own slot on. */
+/** The maximum number of slots in which a key is searched, beginning with the slot that `slotOf` gives for the key. */
 const MOST_TRIES = 32;
 
 function slotOf(key: bigint): number {
@@ -69,16 +69,16 @@ function slotOf(key: bigint): number {
 type Places = Pick<BlobIndex, "find" | "packs">;
 
 /**
- * Finds out whether the stored bytes of a content that is put again are sound. A block or large content is read on its
- * first use. A sound one is remembered for all threads of this process, and a damaged one for this object. The caller
- * treats a damaged content as not stored, and replaces it by the bytes that are being put.
+ * Finds out, when a content is put again, whether its stored bytes are sound. A block or large content is read on its
+ * first use. If it is sound, all threads of this process remember that. If it is damaged, only this object does. The
+ * caller treats a damaged content as not stored, and replaces its stored bytes by those of the put.
  */
 export class SoundContents {
   readonly #disk: Disk;
   readonly #layout: BlobLayout;
   readonly #index: Places;
   readonly #checked: CheckedBlocks;
-  /** The damaged contents of the blocks and large files that are not sound, by `keyOf`. */
+  /** Maps the key (`keyOf`) of each block or large file that is not sound to its damaged contents. */
   readonly #damaged = new Map<bigint, Damaged>();
 
   constructor(disk: Disk, layout: BlobLayout, given: { readonly index: Places; readonly checked: CheckedBlocks }) {
@@ -125,7 +125,7 @@ export class SoundContents {
 
   /**
    * Reads the block or large file at a place, and returns its damaged contents. Returns `astray` if the block does not
-   * have this content at its place. In that case, nothing is known of the other contents of the block.
+   * have this content at this place. In that case, the other contents of the block are not checked.
    */
   *#read(hash: Hash, place: BlobPlace): Generator<void, Damaged | "astray", void> {
     return place.kind === "large" ? yield* this.#readLarge(hash, place.packed) : this.#readBlock(hash, place);
@@ -155,7 +155,8 @@ export class SoundContents {
     const stored = bytes.subarray(head.headBytes);
     const damaged = damagedIn(head, unpackBlock(head, stored));
     if (damaged.length > 0) return new Set(damaged.map((one) => one.hash));
-    // All contents can be read, but a changed byte that affects none of them makes the whole block count as damaged.
+    // All contents are sound here. A wrong checksum then means that a byte has changed which affects no content. The
+    // whole block counts as damaged nevertheless.
     return isStoredWhole(head, stored) ? new Set() : "all";
   }
 

@@ -6,8 +6,9 @@ import type { BlobLayout } from "../layout.ts";
 const COPY_BYTES = 1024 * 1024;
 
 /**
- * Files for which a sync of their folder has failed in this process. Their names may not be durable, even if a later
- * sync of the folder succeeds. Therefore, such a file is written anew before anything relies on it.
+ * The paths of files for which a sync of their folder has failed in this process. The name of such a file may not be
+ * durable, even if a later sync of the folder succeeds. Therefore, the file is written anew before anything relies on
+ * the file.
  */
 export type UnsureNames = Set<string>;
 
@@ -19,10 +20,10 @@ interface Parts {
 }
 
 /**
- * Makes the names of files found on the disk durable, before the index names their contents. The process that named the
- * files may have ended before it synced the folders. The bytes are durable already, because a file gets its name only
- * after its bytes are durable. `folders`: the folders that contain the files, and the folders above these that may be
- * new as well.
+ * Makes durable the names of files that were found on the disk. The caller does this before the index names the
+ * contents of these files. The process that named the files may have ended before it synced the folders. The bytes are
+ * durable already, because a file gets its name only after its bytes are durable. `folders`: the folders that contain
+ * the files, and those of their parent folders that may be new as well.
  */
 export function makeNamesSure(parts: Parts, folders: readonly string[], paths: readonly string[]): void {
   const { disk, unsure } = parts;
@@ -39,9 +40,9 @@ export function makeNamesSure(parts: Parts, folders: readonly string[], paths: r
 }
 
 /**
- * Durably replaces a file, if it exists, by a copy of itself. The name counts as sure afterwards: the pages of the copy
- * and its entry in the folder are new, so no failed sync has concerned them. If a step fails, the bytes of the file are
- * unchanged.
+ * Durably replaces a file, if it exists, by a copy of itself. Afterwards, the name is durable. The pages of the copy
+ * and its entry in the folder are new, so no earlier failed sync has concerned them. If a step fails, the bytes of the
+ * file are unchanged.
  */
 export function writeAnew({ disk, layout, newPackId, unsure }: Parts, path: string): void {
   if (disk.lstat(path) !== undefined) {
@@ -55,7 +56,7 @@ export function writeAnew({ disk, layout, newPackId, unsure }: Parts, path: stri
   unsure.delete(path);
 }
 
-/** Overwrites bytes of a file with themselves, so that the next sync writes them to the disk. */
+/** Overwrites bytes of a file with the same bytes, so that the next sync writes them to the disk. */
 export function writeOnceMore(disk: Disk, fd: number, from: number, to: number): void {
   const piece = Buffer.allocUnsafe(Math.min(COPY_BYTES, Math.max(0, to - from)));
   for (let at = from; at < to;) {
