@@ -16,7 +16,8 @@ import { ChronicleError } from "../core/values/errors.ts";
  * Contract
  * - `apply` is atomic: readers see either all rows of a call and the new `head`, or none of them. Seqs only grow.
  *   `apply` throws `INTEGRITY_VIOLATION` for a seq at or below the head.
- * - The index is not durable by itself. After a crash, the index can be at any earlier head, but never in a torn state.
+ * - The index is not durable by itself. After a crash, the index can be at any earlier head, but it never has only a
+ *   part of a call of `apply`.
  * - "At seq N" means after event N. Reads see one consistent state, which can be the state at the beginning of this
  *   turn of the event loop. After `fresh`, and after a change by this object, reads see the current state.
  * - If the disk refuses a change, `SqliteIndexStore` continues in a temporary database, so that a history on a full
@@ -27,97 +28,110 @@ import { ChronicleError } from "../core/values/errors.ts";
 export interface IndexStore {
   head(): Promise<IndexHead>;
   /**
-   * Makes the next answers current. Call it after taking a lock, before reading rows that earlier holders of the lock
-   * wrote.
+   * Makes the next reads see the current state. A caller that has taken a lock must call this method before it reads
+   * rows that earlier holders of the lock wrote.
    */
   fresh(): void;
   /** Empties the index. */
   reset(): Promise<void>;
   apply(batch: IndexBatch): Promise<void>;
 
-  /** The place of an event's line; `undefined` if the index does not have the event. */
+  /** Returns the row of an event, with the place of its line; `undefined` if the index does not have the event. */
   locate(seq: number): Promise<EventRow | undefined>;
-  /** The event rows with `from <= seq <= to`, ascending (or descending), at most `limit`. */
+  /** Returns the event rows with `from <= seq <= to`, ascending (or descending), at most `limit`. */
   events(range: SeqRange): Promise<readonly EventRow[]>;
-  /** The last event of a record; `undefined` if there is none. A deleted record is returned with op `delete`. */
+  /**
+   * Returns the last event of a record; `undefined` if the record has no event. The last event of a deleted record has
+   * the op `delete`.
+   */
   record(recordId: string): Promise<EventRow | undefined>;
-  /** The last events of all records whose id begins with the prefix, by seq, without deleted records. */
+  /**
+   * Returns the last events of all records whose id begins with the prefix, sorted by seq. Leaves out deleted records.
+   */
   records(prefix: string): Promise<readonly EventRow[]>;
-  /** Like `records`, but only events that leave their record open (`EventRow.open`), by seq. */
+  /** Like `records`, but returns only events that leave their record open (`EventRow.open`). */
   openRecords(prefix: string): Promise<readonly EventRow[]>;
-  /** The events whose time is before the time of their predecessor, ascending. */
+  /** Returns the events whose time is before the time of the preceding event, ascending. */
   clockJumps(): Promise<readonly ClockJump[]>;
-  /** Every event of one record, ascending. */
+  /** Returns every event of one record, ascending. */
   recordHistory(recordId: string): Promise<readonly EventRow[]>;
 
-  /** All iterations of a path, ascending, or a page of them. */
+  /** Returns all iterations of a path, or one page of them, ascending. */
   iterations(path: WorkspacePath, page?: IterationPage): Promise<readonly IterationRow[]>;
-  /** The iteration in force at a seq, which can be a deletion; `undefined` if the path was not recorded by then. */
+  /**
+   * Returns the iteration in force at a seq, which can be a deletion. Returns `undefined` if no event up to that seq
+   * recorded the path.
+   */
   iterationAt(path: WorkspacePath, seq: number): Promise<IterationRow | undefined>;
-  /** Like `iterationAt`, for many paths, in their order. */
+  /** Like `iterationAt`, for many paths. The results are in the order of the paths. */
   iterationsAt(paths: readonly WorkspacePath[], seq: number): Promise<readonly (IterationRow | undefined)[]>;
-  /** The children of a folder that exist at a seq, sorted by name bytes. */
+  /** Returns the children of a folder that exist at a seq, sorted by the bytes of their names. */
   childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]>;
   /**
-   * Every entry (no deletions) at or beneath a folder as of a seq, in path order, in batches. Without a folder, these
-   * are the entries of every root. The direct children of the first root then have depth 1, and the direct children of
-   * every other root have depth 2. A root itself has no entry. Entries outside the page are not visited.
+   * Yields every entry (no deletions) at or beneath a folder as of a seq, in path order, in batches. Without a folder,
+   * yields the entries of every root. The direct children of the first root then have depth 1, and the direct children
+   * of every other root have depth 2. A root itself has no entry. Entries outside the page are not visited.
    */
   entriesAt(seq: number, beneath?: WorkspacePath, page?: EntryPage): AsyncIterable<readonly IterationRow[]>;
-  /** Paths with an event in `after < seq <= upTo`, in path order. */
+  /** Returns the paths with an event in `after < seq <= upTo`, in path order. */
   touched(after: number, upTo: number): Promise<readonly WorkspacePath[]>;
   /**
-   * The last iteration of any path with this content or link target; `undefined` if there is none. `ordinary`: the last
-   * iteration that is not protected. The first call may be slow.
+   * Returns the last iteration, of any path, with this content or link target; `undefined` if there is none. With
+   * `ordinary`, skips protected iterations. The first call may be slow.
    */
   withContent(hash: Hash, which?: { readonly ordinary?: true }): Promise<IterationRow | undefined>;
   /**
-   * The given hashes that are the content or link target of some iteration of any path. Meant for many hashes at once.
+   * Returns those of the given hashes that are the content or link target of some iteration. Meant for many hashes at
+   * once.
    */
   withContents(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /**
-   * All paths that were ever recorded and whose last component is the name, in path order. `part`: whose last component
-   * contains the name. The letters A to Z are then the same in upper and lower case. Looks at every path.
+   * Returns, in path order, all paths ever recorded whose last component equals `name`. With `part`, the last component
+   * need only contain `name`, and the case of the letters A to Z does not matter. Reads every recorded path.
    */
   pathsNamed(name: string, which?: NameMatch): Promise<readonly WorkspacePath[]>;
-  /** Paths with a protected iteration (`Entry.class`), in path order. */
+  /** Returns the paths with a protected iteration (`Entry.class`), in path order. */
   protectedPaths(): Promise<readonly WorkspacePath[]>;
 
-  /** The first commit that ends at or after a seq; `undefined` if there is none. */
+  /** Returns the first commit that ends at or after a seq; `undefined` if there is none. */
   commitFrom(seq: number): Promise<CommitRow | undefined>;
-  /** The last commit with a Merkle root that ends at or before a seq; `undefined` if there is none. */
+  /** Returns the last commit that has a Merkle root and ends at or before a seq; `undefined` if there is none. */
   rootedCommit(seq: number): Promise<CommitRow | undefined>;
 
   /**
-   * Work that was done at other copies of the workspace, in the order of its last events. `naming`: only work whose
-   * session or action has this id.
+   * Returns the work that was done at other copies of the workspace, in the order of its last events. With `naming`,
+   * returns only work whose session or action has this id.
    */
   remoteWork(which?: { readonly naming: string }): Promise<readonly RemoteWorkRow[]>;
 
-  /** The ticks in a range, by their last events. */
+  /** Returns the ticks whose last events are in a range, sorted by these events. */
   ticks(range: TickRange): Promise<readonly TickRow[]>;
 
-  /** The seq of the damaged line that was noted last; 0 if no line was noted. `reset` clears it. */
+  /** Returns the seq that was last passed to `noteDamaged`; 0 if none was. `reset` clears this note. */
   damagedSeq(): Promise<number>;
   /** Notes the seq of a damaged line; 0 clears the note. */
   noteDamaged(seq: number): Promise<void>;
 
-  /** The estimate that was noted last; `undefined` if there is none. `reset` clears it. */
+  /**
+   * Returns the estimate that was last passed to `notePrivateBound`; `undefined` if none was. `reset` clears this note.
+   */
   privateBound(): Promise<PrivateBound | undefined>;
   notePrivateBound(bound: PrivateBound): Promise<void>;
 
-  /** The Merkle hash that a folder had at a seq; `undefined` if none is stored. */
+  /** Returns the Merkle hash that a folder had at a seq; `undefined` if no such hash is stored. */
   treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined>;
-  /** The event up to which all folder hashes are stored; 0 if none are. */
+  /** Returns the seq of the event up to which all folder hashes are stored; 0 if none are stored. */
   treeSeq(): Promise<number>;
-  /** Every stored folder hash. The audit that compares the index with the log reads these hashes. */
+  /** Returns every stored folder hash, for the audit that compares the index with the log. */
   treeRows(): Promise<readonly TreeRow[]>;
   /**
-   * Every iteration of every path with `after < seq <= upTo`, in batches, by seq. The same audit reads these
-   * iterations.
+   * Yields the iterations of all paths with `after < seq <= upTo`, in batches, sorted by seq. The audit that compares
+   * the index with the log reads them.
    */
   rowsBetween(after: number, upTo: number): AsyncIterable<readonly IterationRow[]>;
-  /** The faults of the index itself, for people; empty if it is sound. Reads the whole index. */
+  /**
+   * Returns the faults of the index itself, as texts for people; empty if the index is sound. Reads the whole index.
+   */
   check(): Promise<readonly string[]>;
   /**
    * Stores folder hashes as of a seq. `treeSeq` moves to this seq only if the hashes include every change since the
@@ -147,7 +161,7 @@ export interface CommitRow {
  * The position of the index. `frontier`: the RFC 6962 compact range of the log tree at `seq`, largest subtree first.
  */
 export interface IndexHead extends Head {
-  /** Byte offset after the last applied line. */
+  /** The offset, in bytes, at which the last applied line ends in the log. */
   readonly offset: number;
   readonly frontier: readonly Hash[];
 }
@@ -165,9 +179,7 @@ export interface IndexBatch {
    * Default: none.
    */
   readonly remoteWork?: readonly RemoteWorkRow[];
-  /**
-   * Ticks of the events, ascending. A tick replaces the earlier one of the same record. Default: none.
-   */
+  /** The ticks of the events, ascending. A tick replaces an earlier tick of the same record. Default: none. */
   readonly ticks?: readonly Tick[];
   /** The commits that end among the events, ascending. Default: none. */
   readonly commits?: readonly CommitRow[];
@@ -175,9 +187,12 @@ export interface IndexBatch {
   readonly tree?: StoredTree;
 }
 
-/** A tick: the latest one of its record. */
+/** The latest tick of a record. */
 export interface TickRow extends Omit<Tick, "seq" | "recordId"> {
-  /** The first and the last event of the record that the index has. For the change of a file, both are its event. */
+  /**
+   * The seqs of the first and the last event of the record, as far as the index has them. For the change of a file,
+   * both are the seq of the one event of the change.
+   */
   readonly first: number;
   readonly last: number;
 }
@@ -192,7 +207,7 @@ export interface TickRange {
 
 export interface StoredTree {
   readonly hashes: FolderHashes;
-  /** The hashes include every folder that changed after this event. 0: they include all folders. */
+  /** The event after which the hashes cover every changed folder. 0: the hashes cover all folders. */
   readonly after: number;
 }
 
@@ -212,7 +227,7 @@ export interface EventRow {
    * base. The records of this base begin at byte −offset.
    */
   readonly offset: number;
-  /** Bytes of the line, without the newline. */
+  /** The length of the line, in bytes, without the newline. */
   readonly length: number;
   /** True if the event leaves its record unfinished: a running session, an open action. */
   readonly open: boolean;
@@ -227,7 +242,7 @@ export interface IterationRow {
   readonly entry: Entry | undefined;
 }
 
-/** The hash of a folder as of a seq; `undefined` if it was removed by then. */
+/** The hash of a folder as of a seq; `undefined` if the folder did not exist any more at that seq. */
 export interface TreeRow {
   readonly folder: WorkspacePath;
   readonly seq: number;

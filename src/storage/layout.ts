@@ -56,7 +56,10 @@ export interface BlobLayout {
   readonly index: string;
   /** SQLite: the lock between writers (shared) and the collector (exclusive). Never deleted. */
   readonly gcLock: string;
-  /** The pack in a lane (0, 1, 2 …), to which the holder of the lane appends. */
+  /**
+   * Returns the path of the pack in a lane (0, 1, 2 …). A lane is the place of one pack to which one writer at a time
+   * appends.
+   */
   activePack(lane: number): string;
   laneLock(lane: number): string;
   sealedPack(ulid: string): string;
@@ -91,9 +94,11 @@ export interface WorkspaceLayout {
   readonly offRecord: string;
   /** The locations of the workspace's folders at the last full capture. Disposable. */
   readonly whereabouts: string;
-  /** The changes that people have marked as looked at, a file for each person. No part of the history. */
+  /**
+   * The changes that people have marked as looked at; one file for each person. These marks are no part of the history.
+   */
   readonly marks: string;
-  /** In an imported workspace: the contents that the archive left out on purpose. */
+  /** In an imported workspace: the list of the contents that the imported archive left out on purpose. */
   readonly withheld: string;
   /** In a replica: the history of its origin. */
   readonly upstream: UpstreamLayout;

@@ -5,7 +5,7 @@
  * when its process ends, also after a crash.
  *
  * Contract
- * - `exclusive` waits for every other holder, `shared` only for an exclusive one. The lock is not re-entrant.
+ * - `exclusive` waits for every other holder. `shared` waits only for an exclusive holder. The lock is not re-entrant.
  * - Requests of one object are served in their order: `shared` does not overtake an `exclusive` that waits.
  * - Waiting does not block the event loop. After `waitMs`, the request throws `LOCKED`, with the pid of a holder if the
  *   pid is known.

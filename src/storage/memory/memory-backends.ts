@@ -9,7 +9,7 @@ import { emptyMemoryIndex, type MemoryIndexState, MemoryIndexStore } from "./mem
 import { memoryLocks } from "./memory-lock.ts";
 
 interface MemoryBackendsOptions extends Pick<StorageBackends, "isStore" | "findContents"> {
-  /** Holds the small files of the store, in the folders of its layout. */
+  /** The disk that holds the small files of the store, in the folders of the store's layout. */
   readonly disk: Disk;
 }
 

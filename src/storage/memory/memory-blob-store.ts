@@ -21,11 +21,15 @@ import { MemoryLock } from "./memory-lock.ts";
 const PIECE_BYTES = 1024 * 1024;
 const LOCK_WAIT_MS = 10_000;
 
-/** The parts of a memory blob store. Stores that share them act as one store opened by two processes. */
+/**
+ * The parts of a memory blob store. Two objects that share these parts act like one store that two processes have open.
+ */
 export interface MemoryBlobStoreOptions {
   readonly contents?: Map<Hash, Buffer>;
   readonly lock?: Lock;
-  /** The time that writers wait for the collector, and the collector for writers, in ms. Default: 10,000. */
+  /**
+   * The time, in ms, that writers wait for the collector, and that the collector waits for writers. Default: 10,000.
+   */
   readonly lockWaitMs?: number;
 }
 
@@ -131,7 +135,7 @@ export class MemoryBlobStore implements BlobStore {
     return { freedBlobs, freedBytes, pendingBlobs: 0, pendingBytes: 0 };
   }
 
-  /** Returns nothing, since there are no files to set aside. */
+  /** Moves nothing, because a store in memory has no files. */
   async setAside(): Promise<readonly string[]> {
     return [];
   }
