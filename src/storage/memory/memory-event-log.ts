@@ -49,7 +49,7 @@ function offsetBehind(line: MemoryLine | undefined): number {
 export interface MemoryLogOptions {
   /** True for a copy of another store's history, which may end in the middle of a commit. */
   readonly isCopy?: boolean;
-  /** The event before the first line, for a log that does not begin at event 1. */
+  /** For a log that does not begin at event 1: the event right before its first line. */
   readonly after?: Head | undefined;
   /** Called after `append` or `rotate` has added lines. `quarantine` does not call it. Default: nothing is called. */
   readonly onChange?: () => void;

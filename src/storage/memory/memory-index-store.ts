@@ -52,7 +52,7 @@ export interface MemoryIndexState {
   damagedSeq: number;
   privateBound: PrivateBound | undefined;
   remoteWork: Map<string, RemoteWorkRow>;
-  /** By the seqs of their first events. */
+  /** Maps the seq of the first event of a tick's record to the tick. */
   ticks: Map<number, TickRow>;
 }
 
@@ -320,7 +320,7 @@ class PathHistory {
   }
 
   /**
-   * Yields the entries at or beneath a path as of a seq, in path order, or one page of them. Without a path, yields the
+   * Yields the entries at or beneath a path as of a seq, or one page of them, in path order. Without a path, yields the
    * entries of every root. Does not recurse, because trees may be very deep.
    */
   *beneath(folder: WorkspacePath | undefined, seq: number, { depth, after }: EntryPage = {}): Generator<IterationRow> {

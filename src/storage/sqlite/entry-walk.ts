@@ -23,7 +23,7 @@ interface Frame {
   readonly folders: Cursor;
 }
 
-/** An iterator of rows that shows the next row. */
+/** An iterator of rows. `next` is the row that comes next. */
 class Cursor {
   readonly #rows: Iterator<NamedRow>;
   next: NamedRow | undefined;
@@ -45,7 +45,10 @@ function order(a: NamedRow | undefined, b: NamedRow | undefined): number {
   return b === undefined ? -1 : compareNames(a.name, b.name);
 }
 
-/** The walk beneath the folder `path`, which has the number `id`, at the event `seq`. */
+/**
+ * The request for the entries beneath the folder `path` as of the event `seq`. `id`: the folder's number
+ * (`FolderTable`).
+ */
 export interface EntryWalk extends EntryPage {
   readonly seq: number;
   readonly id: number;
@@ -100,7 +103,10 @@ export function* walkEntries(
   }
 }
 
-/** Returns the open folders of a walk that has just yielded `after`, from the top down to that path itself. */
+/**
+ * Returns the folders that a walk has open right after it has yielded `after`: from the top folder down to `after`
+ * itself.
+ */
 function framesBehind(
   folders: FolderTable,
   { path, id, after, everyRoot }: Omit<EntryWalk, "seq">,

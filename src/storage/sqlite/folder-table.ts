@@ -36,14 +36,14 @@ export class FolderTable {
     return this.#walk(folder, false);
   }
 
-  /** Returns the number of a folder, and assigns one if there is none. Requires a transaction. */
+  /** Returns the number of a folder. Assigns a number if the folder has none. Requires a transaction. */
   ensure(folder: WorkspacePath): number {
     const id = this.#walk(folder, true);
     if (id === undefined) throw new DamagedCell("a folder that was just added is missing");
     return id;
   }
 
-  /** Returns the path of the folder with this number. Throws `DamagedCell` if there is none. */
+  /** Returns the path of the folder with this number. Throws `DamagedCell` if no folder has the number. */
   pathOf(id: number): WorkspacePath {
     const pending = new Map<number, string>();
     let at = id;
@@ -64,7 +64,7 @@ export class FolderTable {
     return path;
   }
 
-  /** True if the row of the top folder exists and is intact. Nothing else reads that row. */
+  /** True if the row of the top folder exists and is intact. No other code reads that row. */
   hasTop(): boolean {
     const row = this.#sql.first("SELECT parent, length(name) FROM folders WHERE id = ?", ROOT_ID);
     return row !== undefined && numberAt(row, 0) === 0 && numberAt(row, 1) === 0;

@@ -18,7 +18,8 @@ import { TickTable } from "./tick-table.ts";
 const REMOTE_WORK_COLUMNS = "replica, session, turn, action, actor, first_seq, last_seq, first_ts, last_ts, events";
 
 /**
- * The longest time to wait for another process's write. Such a wait is rare, because writers hold the workspace's lock.
+ * The maximum time, in ms, to wait for a write of another process. Such a wait is rare, because writers hold the
+ * workspace's lock.
  */
 const BUSY_MS = 5_000;
 
@@ -35,8 +36,8 @@ export class IndexConnection {
   readonly ticks: TickTable;
 
   /**
-   * Opens the index at this path, which may be `TEMPORARY`. Makes a missing file (0600), with empty tables. Throws
-   * `INTEGRITY_VIOLATION` if the file is not a sound index.
+   * Opens the index at this path, which may be `TEMPORARY`. If the file does not exist, creates it (mode 0600) with
+   * empty tables. Throws `INTEGRITY_VIOLATION` if the file is not a sound index.
    */
   constructor(path: string, disk: Disk) {
     try {
@@ -110,7 +111,10 @@ function create(disk: Disk, path: string): void {
   }
 }
 
-/** Ids are stored as bytes, so that text with a NUL survives. */
+/**
+ * The table of work that was done at other copies of the workspace. Its ids are stored as bytes, because SQLite may end
+ * a text at a NUL.
+ */
 class RemoteWorkTable {
   readonly #sql: Statements;
 
@@ -174,12 +178,15 @@ function eventRow(row: Row): EventRow {
 }
 
 /**
- * From this number of events on, `addAll` reads the ids of all open records, and forgets all answers. For fewer events,
- * updating and forgetting the records one by one is faster.
+ * The minimum number of events that `addAll` adds in bulk: it reads the ids of all open records first, and drops all
+ * remembered answers. For fewer events, it is faster to handle each record separately.
  */
 const MANY_EVENTS = 200;
 
-/** Record ids are stored as bytes, so that text with a NUL survives and the order is bytewise. */
+/**
+ * The table of events. Record ids are stored as bytes, for two reasons: SQLite may end a text at a NUL, and bytes are
+ * sorted bytewise.
+ */
 class EventTable {
   readonly #sql: Statements;
   readonly #known = new KnownRecords();
@@ -190,7 +197,10 @@ class EventTable {
     this.#sql = sql;
   }
 
-  /** Forgets all answers, because events were added or removed by another connection, or rolled back. */
+  /**
+   * Drops all remembered answers. Must be called after another connection has added or removed events, and after a
+   * rollback.
+   */
   forget(): void {
     this.#known.forget();
     this.#jumps = undefined;
@@ -207,7 +217,7 @@ class EventTable {
     const openIds = isBulk ? this.#openIdsNow() : this.#openIds;
     for (const { seq, ts, op, recordId, hash, offset, length, open } of events) {
       const id = Buffer.from(recordId);
-      // File records are never open, so their frequent events need no update.
+      // A file record is never open, so its frequent events need no update of an earlier row.
       if (openIds?.delete(recordId) ?? !recordId.startsWith("file")) {
         inserts.finish();
         this.#sql.run("UPDATE events SET open = 0 WHERE record_id = ? AND open = 1", id);
@@ -218,7 +228,7 @@ class EventTable {
     inserts.finish();
   }
 
-  /** Returns the ids of the open records. Other records have no earlier row that must be updated. */
+  /** Returns the ids of the open records. Only these records have an earlier row that a new event must update. */
   #openIdsNow(): Set<string> {
     this.#openIds ??= new Set(
       this.#sql.all("SELECT record_id FROM events WHERE open = 1").map((row) => bytesAt(row, 0).toString("utf8")),
@@ -281,8 +291,8 @@ class EventTable {
 }
 
 /**
- * Returns the range of the ids with a prefix. Its end is exclusive: UTF-8 has no byte 0xFF, so the prefix followed by
- * 0xFF sorts after all these ids.
+ * Returns the range of the ids with a prefix, as its start and its exclusive end. The end is the prefix followed by the
+ * byte 0xFF. UTF-8 does not use this byte, so the end sorts after all these ids.
  */
 function spanOf(prefix: string): [Buffer, Buffer] {
   const from = Buffer.from(prefix);

@@ -9,7 +9,7 @@ const FORMAT = 11;
  *   frontier, because heads are signed from these values. `generation` counts resets, so that a connection notices a
  *   reset by another process. `damaged_seq`: the event whose line was found damaged; 0 if none was. `tree_seq`: the
  *   event up to which `tree` has all folder hashes.
- * - `events`: `open` is 1 only for the last event of an unfinished record: a running session, an open action.
+ * - `events`: `open` is 1 only for the last event of an unfinished record, such as a running session or an open action.
  * - `clock_jumps`: events whose time is before the time of the previous event.
  * - `commits`: `first` and `last` are the seqs of a commit's events. `rooted`: 1 if the last event states a Merkle
  *   root.
@@ -18,8 +18,8 @@ const FORMAT = 11;
  * - `iterations`: names are bytes, so that their order is path order. `kind`: 0 is a deletion, 1 a file, 2 a symlink, 3
  *   a folder, 4 a protected file. `mtime_ns`: the nanoseconds after `mtime`, which is in milliseconds.
  * - `tree`: the Merkle hash of a folder as of a seq; NULL if the folder was removed.
- * - `ticks`: one row for each piece of work (`TickRow`), by the seq of its last event. `kind` and `outcome` are places in
- *   `TICK_KINDS` and `TICK_OUTCOMES`; `actor`, `session` and `turn` are rows of `tick_words`, whose words are bytes.
+ * - `ticks`: one row for each piece of work (`TickRow`), by the seq of its last event. `kind` and `outcome` are places
+ *   in `TICK_KINDS` and `TICK_OUTCOMES`; `actor`, `session` and `turn` are rows of `tick_words`, whose words are bytes.
  * - `private_bound`: at most one row (`PrivateBound`).
  */
 const TABLES = `
@@ -60,9 +60,9 @@ const TABLES = `
 /** Sets up the connection, and recreates the tables if they are missing or of another version. */
 export function prepareIndex(db: DatabaseSync): void {
   // WAL with `synchronous = NORMAL` syncs checkpoints, but not commits. A power cut can set the index back to an
-  // earlier head, but never tears it. With OFF, a power cut could tear the index, and SQLite would not notice. OFF is
-  // used only while an empty file becomes a database in WAL mode. A file that is torn during that time is not a
-  // database, and is made anew.
+  // earlier head, but never damages the index. With `synchronous = OFF`, a power cut could damage the index, and SQLite
+  // would not notice. OFF is used only while an empty file becomes a database in WAL mode. If a power cut damages the
+  // file during that time, the file is not a database, and is made anew.
   db.exec(
     "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000; " +
       "PRAGMA cell_size_check = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY",
@@ -73,7 +73,9 @@ export function prepareIndex(db: DatabaseSync): void {
   db.exec("COMMIT");
 }
 
-/** Replaces all tables by empty ones. `generation`: the new count of resets. Requires a transaction. */
+/**
+ * Replaces all tables by empty tables. `generation`: the number of resets, including this one. Requires a transaction.
+ */
 export function recreateTables(db: DatabaseSync, generation: number): void {
   const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all();
   for (const { name } of tables) db.exec(`DROP TABLE "${String(name).replaceAll('"', '""')}"`);

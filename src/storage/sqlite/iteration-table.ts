@@ -22,30 +22,34 @@ const KINDS: readonly (EntryKind | undefined)[] = [undefined, "file", "symlink",
 
 const PROTECTED = 4;
 
-/** The hash as text ("" if there is none), because SQLite takes twice as long to read many small blobs. */
+/**
+ * The SQL expression for a hash as text; the text is empty if there is no hash. Reading many small blobs would take
+ * SQLite twice as long as reading texts.
+ */
 const HASH = "lower(hex(hash))";
 const COLUMNS = `seq, iteration, kind, mode, size, mtime, mtime_ns, ${HASH}`;
 
 /**
- * The number of rows in one page. The first page of a folder is smaller (`FIRST_PAGE`), because most folders are small.
+ * The maximum number of rows in one page. The first page of a folder is smaller (`FIRST_PAGE`), because most folders
+ * are small.
  */
 const PAGE = 2_000;
 const FIRST_PAGE = 128;
 
 /**
- * If there are at least `MANY` paths, `atEach` groups them by folder. In a folder with at least `SOME_IN_FOLDER` of
- * these paths, `atEach` reads ranges of names.
+ * The minimum number of paths that `atEach` groups by folder. In a folder with at least `SOME_IN_FOLDER` of these
+ * paths, `atEach` reads ranges of names instead of single names.
  */
 const MANY = 32;
 const SOME_IN_FOLDER = 4;
 
 /**
- * The maximum number of rows that one query reads for each wanted row. The maximum bounds the cost of rows that are
- * read in vain: rows of other names and of old iterations.
+ * The maximum number of rows that one query reads for each wanted row. Rows of other names and of old iterations are
+ * read in vain, and this maximum limits their cost.
  */
 const SPARE_ROWS = 4;
 
-/** Sorts before every name. */
+/** The empty name, which sorts before every other name. */
 const NONE = Buffer.alloc(0);
 
 export interface NamedRow {
@@ -64,13 +68,16 @@ export function behindSeq(seq: number): RowPlace {
   return { seq, folder: Number.MAX_SAFE_INTEGER, name: NONE };
 }
 
-/** `end`: the position of the last row; `undefined` if there are no more rows. */
+/** One page of rows. `end`: the position of its last row; `undefined` if no more rows follow. */
 interface RowPage {
   readonly rows: readonly IterationRow[];
   readonly end: RowPlace | undefined;
 }
 
-/** The replacement for non-UTF-8 bytes in SQLite's text. A name that contains it must be read as bytes. */
+/**
+ * The character that replaces non-UTF-8 bytes when a cell is read as text. A name that contains this character must be
+ * read as bytes.
+ */
 const REPLACED = "\ufffd";
 
 function isPresent({ row }: NamedRow): boolean {
@@ -86,7 +93,8 @@ function namedRows(rows: readonly Row[] | undefined, nameAt: number): NamedRow[]
   const named: NamedRow[] = [];
   for (const row of rows) {
     const name = textAt(row, nameAt);
-    // The folder of a further root has a name that begins with a NUL, and SQLite may end a text at a NUL.
+    // An empty text may stand for a name that begins with a NUL, because SQLite may end a text at a NUL. The folder of
+    // a further root has such a name.
     if (name === "" || name.includes(REPLACED)) return undefined;
     named.push({ name, row });
   }
@@ -132,7 +140,7 @@ export class IterationTable {
     this.#folders = folders;
   }
 
-  /** Clears the cache of last iterations. Must be called if another connection may have added rows. */
+  /** Clears the cache of last iterations. Must be called whenever another connection may have added rows. */
   forget(): void {
     this.#last.forget();
   }
@@ -178,7 +186,7 @@ export class IterationTable {
     this.#sql.run("CREATE INDEX IF NOT EXISTS iterations_by_content ON iterations (hash, seq) WHERE hash IS NOT NULL");
   }
 
-  /** `ordinary`: skips iterations of protected files. */
+  /** Returns the last iteration with a content or link target. `ordinary`: skips iterations of protected files. */
   withContent(hash: Hash, ordinary: boolean): IterationRow | undefined {
     const among = ordinary ? `hash = ? AND kind <> ${PROTECTED}` : "hash = ?";
     const sql = `SELECT ${COLUMNS}, folder, name FROM iterations WHERE ${among} ORDER BY seq DESC LIMIT 1`;
@@ -216,8 +224,8 @@ export class IterationTable {
   }
 
   /**
-   * Reads ranges of names as long as few other rows lie between the wanted rows. Then reads the remaining paths one by
-   * one.
+   * Finds the iterations of the wanted paths in one folder. Reads ranges of names as long as few other rows lie between
+   * the wanted rows. Then reads the remaining paths one by one.
    */
   #readFolder(
     found: Map<WorkspacePath, IterationRow>,
@@ -277,9 +285,12 @@ export class IterationTable {
     return Array.from(this.entriesIn(id, seq), ({ name, row }) => iterationRow(childOf(folder, name), row));
   }
 
-  /** Yields the entries of a folder at a seq, without deletions, by name. Starts after the name `behind`. */
+  /**
+   * Yields the rows of the entries directly in a folder at a seq, sorted by name, without deletions. Starts after the
+   * name `behind`.
+   */
   *entriesIn(folder: number, seq: number, behind: Buffer = NONE): Generator<NamedRow> {
-    // With a single max(), SQLite takes the other columns from the row with the maximum.
+    // If a query has a single `max()`, SQLite takes the other columns from the row with the maximum.
     const sql = `SELECT max(seq), iteration, kind, mode, size, mtime, mtime_ns, ${HASH}, name FROM iterations
       WHERE folder = ? AND name > ? AND seq <= ? GROUP BY name ORDER BY name LIMIT `;
     let after = behind;
@@ -301,7 +312,10 @@ export class IterationTable {
     return (folder) => namedRows(ahead.of(folder), 8)?.filter(isPresent) ?? this.entriesIn(folder, seq);
   }
 
-  /** Like `entriesIn`, for folders. A row begins with the number of the folder that it names. */
+  /**
+   * Yields the folders directly in a folder as `entriesIn` yields entries, but regardless of a seq. Each row begins
+   * with the number of the folder that the row names.
+   */
   *foldersIn(folder: number, behind: Buffer = NONE): Generator<NamedRow> {
     const sql = "SELECT id, name FROM folders WHERE parent = ? AND name > ? ORDER BY name LIMIT ";
     let after = behind;
@@ -327,7 +341,7 @@ export class IterationTable {
     return this.#paths("SELECT DISTINCT folder, name FROM iterations WHERE seq > ? AND seq <= ?", after, upTo);
   }
 
-  /** Returns the page of rows that follows a place, by seq, up to the seq `upTo`. */
+  /** Returns the page of rows that follows a place, sorted by seq, up to the seq `upTo`. */
   pageBySeq({ seq, folder, name }: RowPlace, upTo: number): RowPage {
     const sql = `SELECT ${COLUMNS}, folder, name FROM iterations
       WHERE (seq, folder, name) > (?, ?, ?) AND seq <= ? ORDER BY seq, folder, name LIMIT ${PAGE}`;
@@ -359,27 +373,28 @@ export class IterationTable {
 }
 
 /**
- * The cache holds the paths that were put last: at least this number, and at most twice as many. This is enough for a
- * large commit.
+ * The minimum number of most recently put paths that the cache holds; the maximum is twice this number. This is enough
+ * for a large commit.
  */
 const MOST_LAST_ROWS = 16_384;
 
 interface Last {
   readonly row: IterationRow;
-  /** The iteration before `row`; `undefined` if there is none or it was not cached. */
+  /** The iteration before `row`; `undefined` if that iteration does not exist or was not cached. */
   readonly before: IterationRow | undefined;
 }
 
 /**
- * Caches the last iterations of the most recently recorded paths, which an operation reads repeatedly. Every added
- * iteration must be put here. The cache must be cleared whenever another connection may have added rows.
+ * Caches the last iterations of the most recently recorded paths, because an operation reads these iterations
+ * repeatedly. Every iteration that is added to the table must also be put here. The cache must be cleared whenever
+ * another connection may have added rows.
  */
 export class LastRows {
   readonly #rows = new RecentMap<WorkspacePath, Last>(MOST_LAST_ROWS);
 
   put({ path, seq, iteration, entry }: IterationRow): void {
     const before = this.#rows.get(path)?.row;
-    // The rows are not in event order, so the cache cannot tell which row is the last.
+    // The rows of this path do not come in the order of events, so the cache cannot know which of them is the last.
     if (before !== undefined && before.seq >= seq) this.#rows.delete(path);
     else this.#rows.put(path, { row: { path, seq, iteration, entry: entry && { ...entry, path } }, before });
   }
@@ -398,46 +413,53 @@ export class LastRows {
 
 /** Queries a table that is ordered by folder number. */
 interface FolderRows {
-  /** Returns the rows of this folder and of those with greater numbers, at most `limit`. */
+  /** Returns at most `limit` rows of this folder and of the folders with greater numbers. */
   readonly from: (folder: number, limit: number) => readonly Row[];
   /** The position of the folder's number in a row. */
   readonly folderAt: number;
 }
 
-/** The number of folders that are queried singly before the first page is read, because most walks are short. */
+/**
+ * The number of folders that are queried separately before the first page is read. Most walks are so short that no page
+ * pays.
+ */
 const SINGLES = 8;
 /**
- * The number of rows of the first page. Each further page has four times as many rows, up to `MOST_ROWS`. After a page
- * that was not worth reading, the next page has this number of rows again.
+ * The maximum number of rows of the first page. Each further page can have four times as many rows, up to `MOST_ROWS`.
+ * After a page that was not worth reading, the maximum is this number again.
  */
 const LEAST_ROWS = 128;
 const MOST_ROWS = 2_048;
 
-/** The least number of folders that a page must answer for to be worth reading. */
+/** The minimum number of folders for which a page must give the rows to be worth reading. */
 const WORTH = 4;
 
 /**
- * Reads the rows of one folder after the other. Folders that were recorded together have consecutive numbers, so a walk
- * reads nearly all folders in table order, and one query answers for hundreds of folders. In any other order, each
- * folder is queried separately, and pages are tried ever less often. Keeps one page in memory.
+ * Reads the rows of one folder after the other. Folders that were recorded together have consecutive numbers. A walk
+ * therefore asks for nearly all folders in the order of the table, and one query (a page) gives the rows of hundreds of
+ * folders. If the folders come in another order, each folder is queried separately, and pages are tried less and less
+ * often. Keeps one page in memory.
  */
 class ReadAhead {
   readonly #rows: FolderRows;
   /**
-   * The rows of the page, by folder. The rows of the folder `#end` may be incomplete, so the page does not cover that
-   * folder.
+   * Maps each folder of the page to its rows. The rows of the folder `#end` may be incomplete, so the page does not
+   * cover that folder.
    */
   readonly #page = new Map<number, Row[]>();
   /** The page covers the folders `#first` to `#end - 1`. A covered folder without rows has none in the table. */
   #first = 0;
   #end = 0;
-  /** The number of folders for which the page has answered so far. */
+  /** The number of folders whose rows were taken from the page so far. */
   #answered = WORTH;
   /** The maximum number of rows of the next page. */
   #limit = LEAST_ROWS;
   /** The number of folders that are still queried separately before the next page is read. */
   #singles = SINGLES;
-  /** The value of `#singles` after the last page that was not worth reading. It doubles with each such page. */
+  /**
+   * The value to which `#singles` was set after the last page that was not worth reading. This value doubles with each
+   * such page.
+   */
   #pause = SINGLES;
 
   constructor(rows: FolderRows) {

@@ -1,20 +1,23 @@
 import type { EventRow } from "../index-store.ts";
 
-/** The maximum number of remembered answers, and of rows in an answer that is remembered. */
+/** The maximum number of remembered answers. An answer with more than `MOST_ROWS` rows is not remembered. */
 const MOST_ANSWERS = 1_000;
 const MOST_ROWS = 100;
 
 /**
- * Answers of queries by record id. Most operations ask for the same few records, which seldom change. The owner forgets
- * the answers about a record when it adds an event of that record. The owner forgets all answers when the index has
- * changed in any other way. Ids with lone surrogates are not remembered, because the database cannot tell such ids
- * apart.
+ * Remembers the answers to queries by record id, because most operations ask for the same few records, which seldom
+ * change. The owner of this object makes it forget the answers about a record when an event of that record is added,
+ * and all answers when the index has changed in any other way. Ids with lone surrogates are not remembered, because the
+ * database cannot tell such ids apart.
  */
 export class KnownRecords {
   readonly #last = new Map<string, EventRow | undefined>();
   readonly #groups = new Map<string, { readonly prefix: string; readonly rows: readonly EventRow[] }>();
 
-  /** Returns the last event of a record; `undefined` if there is none. `find` asks the database. */
+  /**
+   * Returns the last event of a record; `undefined` if the record has no event. `find` asks the database, and is called
+   * only if no answer is remembered.
+   */
   last(recordId: string, find: () => EventRow | undefined): EventRow | undefined {
     if (this.#last.has(recordId)) return this.#last.get(recordId);
     const found = find();
@@ -24,7 +27,10 @@ export class KnownRecords {
     return found;
   }
 
-  /** Returns the events of the records with a prefix. `query` tells queries with the same prefix apart. */
+  /**
+   * Returns the events of the records whose ids begin with a prefix. `query`: the name of the query, because different
+   * queries can have the same prefix.
+   */
   group(query: string, prefix: string, find: () => EventRow[]): readonly EventRow[] {
     const key = `${query} ${prefix}`;
     const known = this.#groups.get(key);

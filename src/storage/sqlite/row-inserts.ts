@@ -1,9 +1,12 @@
 import type { Cell, Statements } from "./statements.ts";
 
-/** The number of rows inserted with one statement, to share its cost. */
+/** The number of rows that one statement inserts. Inserting many rows at once saves time per row. */
 const ROWS = 32;
 
-/** Inserts rows in groups. Requires a transaction. The last rows are inserted only by `finish`. */
+/**
+ * Inserts rows in groups. Requires a transaction. The caller must call `finish`, which inserts the last, incomplete
+ * group.
+ */
 export class RowInserts {
   readonly #sql: Statements;
   readonly #one: string;
