@@ -64,15 +64,15 @@ export interface StorageBackends {
 }
 
 interface HowToOpenBlobs {
-  /** Called with a sentence about what the store cannot do. */
+  /** Called with a sentence for people if the store can only be used with limits. */
   readonly tell: (note: string) => void;
   /**
-   * The longest time to wait, in milliseconds. A writer waits for the collector, and the collector waits for writers.
+   * The maximum time, in milliseconds, that a writer waits for the collector, and that the collector waits for writers.
    */
   readonly lockWaitMs: number;
 }
 
-/** The open blob store of a store. Closing `blobs` closes it. */
+/** The open blob store of a store. It is closed with `blobs.close`. */
 export interface OpenedBlobs {
   readonly blobs: BlobStore;
   readonly intake: BlobIntake;
@@ -83,7 +83,7 @@ export interface OpenedBlobs {
 }
 
 interface HowToOpenLog {
-  /** The event that the log's first line follows, for a log that does not begin at event 1. */
+  /** For a log that does not begin at event 1: the event right before its first line. */
   readonly after?: Head | undefined;
   /** True if the log may be synced together with other logs of the store. */
   readonly syncsTogether?: boolean;
@@ -98,7 +98,7 @@ export interface LogGlance {
 export interface FoundContent {
   readonly hash: Hash;
   readonly size: number;
-  /** The file in which it was found. */
+  /** The file in which the content was found. */
   readonly where: string;
   /** Yields the content. Throws if the file is damaged. */
   pieces(): Iterable<Uint8Array>;

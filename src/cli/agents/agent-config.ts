@@ -22,15 +22,18 @@ export interface ConfigFile {
   readonly holds: "hooks" | "mcp" | "both" | "command";
   /**
    * The number of folders above the file that an installation may make, and that an uninstallation removes if they are
-   * empty. Default: none, because the folder is the agent's own.
+   * empty. Default: 0, because the folder belongs to the agent.
    */
   readonly foldersAbove?: number;
   /**
-   * Returns a new text of the file with a note that the installation has made only this number of the folders above. An
-   * uninstallation removes only these folders.
+   * Returns the text of a new file with a note that the installation has made only `made` of the folders above the
+   * file. An uninstallation then removes only these folders.
    */
   noteFolders?(text: string, made: number): string;
-  /** Returns the number that a text notes; `undefined` if it notes none, because all folders were made. */
+  /**
+   * Returns the number of folders that a text notes. Returns `undefined` if the text has no note, which means that the
+   * installation made all of the folders.
+   */
   foldersMade?(text: string): number | undefined;
   /**
    * The end of a sentence about an agent and a file that the agent does not accept, such as `ignores the whole file` or
@@ -46,7 +49,10 @@ export interface ConfigFile {
   install(text: string | undefined, wanted: Wanted): string;
   /** Returns the text without Chronicle's entries. Throws `REFUSED` for a text that cannot be parsed or edited. */
   uninstall(text: string): string;
-  /** Returns true if a text without Chronicle's entries holds nothing of the user's. Default: an empty text or object. */
+  /**
+   * Returns true if a text from which Chronicle's entries were removed has nothing else. Default: true for an empty
+   * text or an empty object.
+   */
   isEmpty?(text: string): boolean;
   /**
    * Returns Chronicle's entries in a text, even if the agent does not accept the text. Throws `REFUSED` for a text that
@@ -112,8 +118,8 @@ const LAUNCHER = /[/\\]bin[/\\]chronicle\.js$/;
 const RUNNER = /^(?:.*[/\\])?(?:node|nodejs|npx|npm|pnpx|pnpm|yarn|bunx|bun|deno)(?:\.(?:exe|cmd))?$/;
 
 /**
- * Returns the words of the command line of an entry for an MCP server. Returns `undefined` if the entry does not run
- * Chronicle's `mcp`, because another server may have the same name.
+ * Returns the words of the command line in an entry for an MCP server. Returns `undefined` if the entry does not run
+ * Chronicle's `mcp`: another server may have the name of Chronicle's.
  */
 export function ownCommand(entry: unknown): string[] | undefined {
   if (!isObject(entry) || typeof entry["command"] !== "string") return undefined;

@@ -167,7 +167,7 @@ function missingHooks(agent: AgentConfig, base: AgentBase, states: readonly File
   return states.flatMap(({ path, holds, found, refused }) => {
     const missing = found?.missing ?? [];
     if (missing.length > 0) return [{ what: `${path} has no hook for ${missing.join(", ")}`, hint, stops: true }];
-    // An agent may have a file of its own for each event.
+    // Some agents have a separate file of hooks for each event. If only one of these files is gone, report that file.
     const isGone = isHooked && holds === "hooks" && refused === undefined && (found?.hooks.length ?? 0) === 0;
     return isGone ? [{ what: `${path} is not there, or is no hook of Chronicle`, hint, stops: true }] : [];
   });
@@ -291,7 +291,7 @@ function snakeCase(event: string): string {
   return event.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
 }
 
-/** The maximum number of names that are read. An agent's folder may have the sessions of years. */
+/** The maximum number of file names that `newestTrace` reads. An agent's folder may have the sessions of years. */
 const MAX_NAMES = 20_000;
 const MAX_DEPTH = 5;
 
@@ -396,7 +396,7 @@ function textOrNothing(file: string): string | undefined {
 
 /**
  * Returns the settings in a file; `undefined` if the file cannot be read or the agent does not accept it. Such a file
- * switches nothing off. If it is one of the agent's `files`, `refusals` reports it.
+ * switches nothing off. `refusals` reports the file if it is one of the agent's `files`.
  */
 function settingsIn(agent: AgentConfig, file: string): Readonly<Record<string, unknown>> | undefined {
   const text = textOrNothing(file)?.replace(/^\uFEFF/, "");

@@ -184,8 +184,8 @@ function eventRow(row: Row): EventRow {
 const MANY_EVENTS = 200;
 
 /**
- * The table of events. Record ids are stored as bytes, for two reasons: SQLite may end a text at a NUL, and bytes are
- * sorted bytewise.
+ * The table of events. Record ids are stored as bytes, because SQLite may end a text at a NUL, and because the ids must
+ * sort bytewise.
  */
 class EventTable {
   readonly #sql: Statements;

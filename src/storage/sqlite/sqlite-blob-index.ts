@@ -36,7 +36,7 @@ const WAIT_FOR_WRITERS_MS = 10_000;
 
 /**
  * The index in an SQLite file. Its write-ahead log is synced on commit only for a `durable` change. A power cut can
- * lose other commits, but never tears the file. Lost commits can be rebuilt from the packs and the large files.
+ * lose other commits, but never damages the file. Lost commits can be rebuilt from the packs and the large files.
  */
 class SqliteBlobIndex implements BlobIndex {
   readonly #disk: Disk;
@@ -44,8 +44,8 @@ class SqliteBlobIndex implements BlobIndex {
   readonly #path: string;
   readonly #statements = new Map<string, StatementSync>();
   /**
-   * The cache is used only for reads within `together`. For any other read, checking whether the cache is valid would
-   * take as long as a query.
+   * A cache of places, which is used only for reads within `together`. For any other read, checking whether the cache
+   * is valid would take as long as a query.
    */
   readonly #recent = new RecentPlaces();
   #isTogether = false;
@@ -129,7 +129,7 @@ class SqliteBlobIndex implements BlobIndex {
     discard(this.#disk, this.#path);
     return new ChronicleError("INTEGRITY_VIOLATION", `${this.#path} is damaged and has been removed`, {
       cause: error,
-      hint: "Try again: it is derived, and is made anew from the packs.",
+      hint: "Try again: Chronicle rebuilds this file from the packs.",
     });
   }
 
@@ -228,7 +228,8 @@ export function sqliteBlobIndex(disk: Disk, path: string, whenReadOnly?: () => B
 }
 
 /**
- * Opens an empty index for one object. SQLite keeps it in memory, or, if it grows large, in a nameless temporary file.
+ * Opens an empty index, which only the returned object uses. SQLite keeps it in memory, or, if it grows large, in a
+ * nameless temporary file.
  */
 export function temporaryBlobIndex(disk: Disk): BlobIndex {
   const opened = openDatabase(disk, TEMPORARY);
@@ -255,7 +256,10 @@ function discard(disk: Disk, path: string): void {
   }
 }
 
-/** Opens or creates a database; `undefined` if it has another version. `fresh`: its tables were created now. */
+/**
+ * Opens or creates a database. Returns `undefined` if the database has another version. `fresh`: true if the tables
+ * were created by this call.
+ */
 function openDatabase(disk: Disk, path: string): { index: BlobIndex; fresh: boolean } | undefined {
   createPrivate(disk, path);
   const db = new DatabaseSync(path, { timeout: WAIT_FOR_WRITERS_MS });
@@ -309,7 +313,8 @@ function isUnsound(error: unknown): boolean {
 }
 
 /**
- * True if the cause is that no file descriptor is free. The disk is not at fault, and no other file could be opened.
+ * True if the error means that no file descriptor is free. The disk is then not at fault, and no other file could be
+ * opened either.
  */
 function isOutOfDescriptors(trouble: unknown): boolean {
   const errno = trouble instanceof ChronicleError ? trouble.data["errno"] : errnoOf(trouble);
@@ -334,7 +339,7 @@ function putRows(
     if (pack === undefined) continue;
     const { block, blockBytes, at, length, stored } = row;
     const { changes } = insert.run(rowHashBytes(rows, i), pack, block, blockBytes, at, length, stored);
-    // If nothing was changed, the content was known, and keeps its place.
+    // If the statement changed nothing, the content was already known, and keeps its place.
     if (changes === 1) recent.put(rowHash(rows, i), { kind: "pack", pack, block, blockBytes, at, length, stored });
   }
 }
@@ -367,12 +372,15 @@ function numberOf(value: unknown): number {
   return typeof value === "number" ? value : 0;
 }
 
-/** The cache holds the places of the contents that were added last: at least this number, and at most twice as many. */
+/**
+ * The minimum number of most recently added contents whose places the cache holds; the maximum is twice this number.
+ */
 const MOST_PLACES = 16_384;
 
 /**
  * Caches the places of the contents that this connection added last. The code that wrote these contents looks them up
- * right afterwards. Must be cleared whenever a stored place may have changed, through this connection or another one.
+ * right afterwards. The cache must be cleared whenever a stored place may have changed, through this connection or
+ * another one.
  */
 export class RecentPlaces {
   readonly #places = new RecentMap<Hash, BlobPlace>(MOST_PLACES);

@@ -32,15 +32,19 @@ import { isOfTheDisk } from "./sqlite-error.ts";
 import { bytesAt, DamagedCell, numberAt, type Row, textAt } from "./statements.ts";
 
 /**
- * Opens the index in this file, or makes an empty one (0600). Throws `INTEGRITY_VIOLATION` if the file is not a sound
- * database; `discardSqliteFiles` removes such a file. An index of another format opens empty.
+ * Opens the index in this file. If the file does not exist, creates it (mode 0600) with an empty index. Throws
+ * `INTEGRITY_VIOLATION` if the file is not a sound database; `discardSqliteFiles` removes such a file. An index of
+ * another format opens empty.
  */
 export function openSqliteIndexStore(path: string, disk: Disk, options: SqliteIndexOptions = {}): SqliteIndexStore {
   return new SqliteIndexStore(path, disk, options);
 }
 
 export interface SqliteIndexOptions {
-  /** Called when the index continues in a temporary database. `why`: the error with which the file refused a change. */
+  /**
+   * Called when the index continues in a temporary database. `why`: the error of the change that could not be written
+   * to the file.
+   */
   readonly onTemporary?: (why: unknown) => void;
 }
 
@@ -59,9 +63,9 @@ export class SqliteIndexStore implements IndexStore {
    * open, because a walk may still read from it.
    */
   #file: IndexConnection | undefined;
-  /** The number of resets that this object's caches reflect. */
+  /** The value of `generation` in the state row (the number of resets) for which this object's caches are valid. */
   #generation = -1;
-  /** The seq that the cached rows reflect. The caches are dropped if the head is found at another seq. */
+  /** The seq of the head for which the cached rows are valid. If the head is at another seq, the caches are dropped. */
   #ownSeq = -1;
   /** The cell `damaged_seq` of the state. Only `damagedSeq` needs its value. */
   #damagedSeq: Row = [];
@@ -311,7 +315,7 @@ export class SqliteIndexStore implements IndexStore {
 
   async check(): Promise<readonly string[]> {
     return this.#read(() => {
-      // Remembered answers would hide rows that were damaged since.
+      // Drop the remembered answers, because they would hide rows that were damaged after they were read.
       this.#forgetRows();
       const rows = this.#on.sql.all("PRAGMA integrity_check(20)").map((row) => textAt(row, 0));
       const found = rows.length === 1 && rows[0] === "ok" ? [] : rows;
@@ -498,8 +502,8 @@ function headOf(row: Row): IndexHead {
 }
 
 /**
- * Returns the checksum of the state row. That row shows whether the log was replaced, and a flipped bit must not look
- * like a replaced log.
+ * Returns the checksum of the state row. The head in this row shows whether the log was replaced. Without the checksum,
+ * a flipped bit in the row could look like a replaced log.
  */
 function checkOf({ seq, hash, offset, frontier }: IndexHead): string {
   return sha256(`${seq} ${hash} ${offset} ${frontier.join(" ")}`);
