@@ -83,7 +83,7 @@ function hooksFile(path: string, style: HookStyle, reader: ClientReader): Config
   };
 }
 
-/** How a client's file lists its hooks, if it has no groups: the hooks of an event are in one list. */
+/** The layout of a client's file in which all hooks of an event are in one list, without groups. */
 interface ListedStyle {
   readonly before: string;
   readonly events: readonly string[];
@@ -92,7 +92,7 @@ interface ListedStyle {
   readonly foldersAbove?: number;
 }
 
-/** Cursor ignores a file without a version. */
+/** The text of a new file of hooks. It has a version, because Cursor ignores a file without one. */
 const LISTED_EMPTY = '{\n  "version": 1\n}\n';
 
 function listedHooksFile(path: string, style: ListedStyle, reader: ClientReader): ConfigFile {
@@ -117,7 +117,7 @@ function listedHooksFile(path: string, style: ListedStyle, reader: ClientReader)
   };
 }
 
-/** opencode adds this name to a file of settings that lacks it. */
+/** The text of a new file of settings. It has `$schema`, because opencode adds this name to a file that lacks it. */
 const OPENCODE_EMPTY = `{\n  "$schema": "https://opencode.ai/config.json"\n}\n`;
 
 function opencodeFile(path: string): ConfigFile {
@@ -390,11 +390,14 @@ const CURSOR_EVENTS = [
 const CURSOR_HOOKS: ListedStyle = {
   before: "preToolUse",
   events: CURSOR_EVENTS,
-  // Without `failClosed`, a tool runs if its hook takes too long.
+  // Without `failClosed`, a tool would run even if its hook takes too long.
   entry: (command, mustRun) => ({ command, timeout: SECONDS, ...(mustRun ? { failClosed: true } : {}) }),
 };
 
-/** The names of events that make Copilot CLI give the name of the event, with the fields of its extension for VS Code. */
+/**
+ * The events in the spelling of Copilot's extension for VS Code. With this spelling, Copilot CLI passes the name of the
+ * event to the hook, together with the fields that the extension passes.
+ */
 const COPILOT_EVENTS = [
   ...["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"],
   ...["PreToolUse", "PostToolUse", "PostToolUseFailure"],
@@ -410,7 +413,10 @@ const COPILOT_HOOKS: ListedStyle = {
 const BARE_JSON = { comments: false, byteOrderMark: false };
 const VERSION_NUMBER = { is: "number", from: 1, whole: true } as const;
 
-/** What Cursor accepts follows from its documentation and from the package of its SDK (1.0.32). It was not tried. */
+/**
+ * The shape that Cursor accepts, according to its documentation and to the package of its SDK (1.0.32). This was not
+ * tried with Cursor itself.
+ */
 const CURSOR_HOOK: Shape = {
   is: "object",
   fields: { ...each("command matcher type", STRING), failClosed: BOOLEAN },
@@ -425,7 +431,10 @@ const CURSOR_HOOKS_FILE: Shape = {
 };
 const CURSOR = clientReader("ignores the whole file", BARE_JSON, CURSOR_HOOKS_FILE);
 
-/** Copilot CLI (1.0.102) leaves out an event and a hook of the wrong kind, and accepts a file without a version. */
+/**
+ * Copilot CLI (1.0.102) ignores only the events and hooks that have the wrong type, and accepts a file without a
+ * version.
+ */
 const COPILOT_HOOKS_FILE: Shape = {
   is: "object",
   fields: { version: VERSION_NUMBER, disableAllHooks: BOOLEAN, hooks: { is: "object" } },
@@ -435,7 +444,10 @@ const BARE_SERVERS = clientReader("ignores the whole file", BARE_JSON);
 const CLINE = clientReader("ignores the whole file", { comments: false, byteOrderMark: false }, CLINE_SERVERS);
 
 const CLAUDE_COMMANDS = commandFiles(MARKDOWN_COMMANDS, (name) => `.claude/commands/${name}.md`, 1);
-/** Codex has read no files of commands since 0.117. It reads skills, which are called as `$chronicle-undo`. */
+/**
+ * Since version 0.117, Codex does not read files of commands. It reads skills, which a person calls as
+ * `$chronicle-undo`.
+ */
 const CODEX_SKILLS = commandFiles(SKILLS, (name) => `.codex/skills/${name}/SKILL.md`, 2);
 const GEMINI_COMMANDS = commandFiles(TOML_COMMANDS, (name) => `.gemini/commands/${name}.toml`, 1);
 const CURSOR_MARKDOWN = commandFiles(CURSOR_COMMANDS, (name) => `.cursor/commands/${name}.md`, 1);

@@ -2,13 +2,15 @@ import type { ConfigFile } from "./agent-config.ts";
 import type { Shape } from "./json-shape.ts";
 import { ownFile } from "./own-file.ts";
 
-// Cline runs each file in its folders of hooks that is named after an event, with one of several extensions. All files
-// of one event run. Chronicle's have the extension `.bash`, which people hardly ever use, so that they stand beside a
-// hook of the user (`PreToolUse`, `PreToolUse.sh`, `PreToolUse.py`). Cline obeys the `#!` line, not the extension.
+// A file in one of Cline's folders of hooks belongs to an event if its name is the name of the event, with or without
+// one of several extensions. Cline runs all files of an event. Chronicle's files have the extension `.bash`, which
+// people hardly ever use. They therefore do not replace a hook of the user (`PreToolUse`, `PreToolUse.sh`,
+// `PreToolUse.py`). Cline obeys the `#!` line of a file, not its extension.
 
 /**
- * Cline waits only for the hooks before and after a tool. The others run beside it. In spite of its name,
- * `SessionShutdown` is called for a turn that was interrupted, and mostly in place of `TaskCancel`.
+ * The events that get a hook of Chronicle. Cline waits only for the hooks before and after a tool; it continues while
+ * the other hooks run. In spite of its name, `SessionShutdown` is called when a turn was interrupted, mostly in place
+ * of `TaskCancel`.
  */
 const EVENTS: readonly string[] = [
   "PreToolUse",
@@ -22,15 +24,19 @@ const EVENTS: readonly string[] = [
 const HEAD = `#!/bin/sh
 # Chronicle's hook for Cline. \`chronicle agents install cline\` makes this file, and overwrites it.`;
 
-/** Cline kills a hook after 120 seconds, and runs the tool all the same. */
+/**
+ * The timeout of a hook with `--strict`, in seconds. After 120 seconds, Cline would kill the hook and run the tool
+ * nevertheless.
+ */
 const STRICT_SECONDS = 100;
 
 /**
  * Returns the text of a hook after its first lines.
  *
- * - Cline's input does not name the event as its files do, the folder in which the tools work, nor the folder of its
- *   conversations. All three are put before the rest of the input.
- * - Cline ignores the exit code of a hook. A command that ends with 2 must stop the tool, so the file answers this.
+ * - The script adds three facts to the beginning of the input, because Cline does not pass them: the name of the event
+ *   as in the file name, the folder in which the tools work, and the folder of Cline's conversations.
+ * - Cline ignores the exit code of a hook. If the command ends with the code 2, which must stop the tool, the script
+ *   prints an answer that stops the tool.
  */
 function bodyFor(event: string, command: string): string {
   return `# Cline runs it with its input on stdin, in the session's folder.
@@ -50,8 +56,8 @@ ${command.includes(" --strict") ? strictAnswer() : "input | (hook)\nexit 0\n"}`;
 }
 
 /**
- * Returns the lines that run the hook so that no tool runs if the hook fails or takes too long. Whichever of the hook
- * and \`sleep\` ends first ends the other one.
+ * Returns the lines that run the hook so that no tool runs if the hook fails or takes too long. The lines start the
+ * hook and \`sleep\` at the same time. When one of these two ends, it ends the other one.
  */
 function strictAnswer(): string {
   return `refuse() {
@@ -80,7 +86,7 @@ function commandsIn(text: string): string[] {
   return command === undefined ? [] : [command];
 }
 
-/** The files of Chronicle's hooks in a folder. Each belongs to Chronicle as a whole. */
+/** Returns the files of Chronicle's hooks in a folder. Each of these files belongs to Chronicle as a whole. */
 export function clineHookFiles(folder: string, foldersAbove: number): readonly ConfigFile[] {
   return EVENTS.map((event) =>
     ownFile({
@@ -97,7 +103,10 @@ export function clineHookFiles(folder: string, foldersAbove: number): readonly C
 
 const STRING = { is: "string" } as const;
 
-/** Cline ignores the file if one of the servers is not as it should be. A server has a `command` or a `url`. */
+/**
+ * The shape of Cline's file of MCP servers. Cline ignores the whole file if a server in it does not have this shape. A
+ * server has a `command` or a `url`.
+ */
 export const CLINE_SERVERS: Shape = {
   is: "object",
   fields: {
@@ -117,7 +126,10 @@ export const CLINE_SERVERS: Shape = {
   },
 };
 
-/** Without a time limit of its own, Cline silently goes on without a server that needs more than three seconds to start. */
+/**
+ * The time limit, in seconds, in the entry of Chronicle's MCP server. Without a limit in its entry, Cline silently
+ * continues without a server that needs more than three seconds to start.
+ */
 export const CLINE_SECONDS = 60;
 export const CLINE_RESTART = "Cline reads hooks when a session begins: begin a new one";
 export const CLINE_NO_SERVER =

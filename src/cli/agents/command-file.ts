@@ -5,13 +5,16 @@ import type { ConfigFile } from "./agent-config.ts";
 // The files of the slash commands that Chronicle adds to agents. A whole file belongs to Chronicle, until a person edits
 // it. The first comment of the file has a hash of the rest, from which an edit is detected.
 
-/** How an agent's files of commands look. */
+/** The layout of an agent's files of commands. */
 interface CommandStyle {
   /** The name of the agent's actor. */
   readonly actor: string;
-  /** The text that the agent replaces by the words behind the command; `undefined` if it adds them itself. */
+  /**
+   * The text that stands in the file for what the user writes after the command. It is either a placeholder that the
+   * agent replaces, or a phrase that tells the model where to look. `undefined` if the file needs no such text.
+   */
   readonly words?: string;
-  /** Returns the text of the file. `mark`: a line that must stand in the file as a comment of its own. */
+  /** Returns the text of the file. `mark`: a line that the file must have as a separate comment. */
   text(command: SlashCommand, body: string, mark: string): string;
 }
 
@@ -92,10 +95,13 @@ export const OPENCODE_COMMANDS: CommandStyle = {
   text: ({ description }, body, mark) => `---\n${mark}\ndescription: "${description}"\n---\n\n${body}`,
 };
 
-/** Cursor passes on the whole file. What stands behind the command is part of the same message. */
+/**
+ * Cursor passes the whole file to the model. The words that the user writes after the command are a part of the same
+ * message.
+ */
 export const CURSOR_COMMANDS: CommandStyle = { ...OPENCODE_COMMANDS, actor: "cursor", words: "in this message" };
 
-/** Cline puts the words behind the command at the end of the text. */
+/** Cline puts the words that the user writes after the command at the end of the text. */
 export const CLINE_WORKFLOWS: CommandStyle = {
   actor: "cline",
   words: "the words at the end of this message, if there are any",
@@ -153,7 +159,10 @@ function markOf(hash: string): string {
 
 const FOLDERS = /^(# Written by `chronicle agents install` .*) Folders made for it: (\d)\.$/m;
 
-/** Returns an unedited text whose mark says how many folders were made for the file. `undefined`: nothing is added. */
+/**
+ * Returns an unedited text after adding to its mark how many folders were made for the file. If `made` is `undefined`,
+ * returns the text unchanged.
+ */
 function withFolders(text: string, made: number | undefined): string {
   return made === undefined ? text : text.replace(MARK, (mark) => `${mark} Folders made for it: ${made}.`);
 }

@@ -15,7 +15,7 @@ import { quotePath } from "../../core/shell/quote-command.ts";
 
 const WATCHES = "/proc/sys/fs/inotify/max_user_watches";
 const INSTANCES = "/proc/sys/fs/inotify/max_user_instances";
-/** A limit on inotify watches below this number is too low for most projects. */
+/** The number of inotify watches that most projects need. A lower limit is too low. */
 const FEW_WATCHES = 8_192;
 
 /**
@@ -145,7 +145,7 @@ async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise
   if (address === undefined) return { name, ok: true, detail: "no process is running; the next hook starts one" };
   const socket = socketOf(disk, run);
   if (disk.lstat(dirname(socket)) !== undefined && !isOwnAddress(disk, run, ownUid())) {
-    const detail = `${run.address} leads to a folder that others can use, too: no process is asked there`;
+    const detail = `${run.address} leads to a folder that is not private to this user: Chronicle asks no process on this socket`;
     return { name, ok: false, detail, hint: `rm ${quotePath(run.address)}` };
   }
   if (disk.lstat(socket) === undefined) {

@@ -4,7 +4,7 @@ import type { Readable, Writable } from "node:stream";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { printable } from "../../process/printable.ts";
 
-/** A prompt in a conversation, by the ids of the agent. */
+/** A prompt in a conversation. Both ids are those that the agent itself uses. */
 interface PromptIds {
   readonly session: string;
   readonly turn: string;
@@ -21,21 +21,30 @@ type JsonObject = Readonly<Record<string, unknown>>;
 /** Makes a copy of a conversation that ends before a prompt. Returns the command line that opens the copy. */
 type Fork = (prompt: PromptIds, place: Place) => Promise<readonly string[]>;
 
-/** The agents whose programs can be told to do so, by name (as seen in Codex 0.169 and opencode 1.18). */
+/**
+ * Maps the name of each agent whose program can copy a conversation to the function that makes the copy. This was tried
+ * with Codex 0.169 and opencode 1.18.
+ */
 const FORKS: ReadonlyMap<string, Fork> = new Map([
   ["codex", forkInCodex],
   ["opencode", forkInOpencode],
 ]);
 
-/** Returns the function that copies conversations of this agent; `undefined` if its program cannot be told to. */
+/**
+ * Returns the function that copies a conversation of this agent; `undefined` if the agent's program cannot copy
+ * conversations.
+ */
 export function forkOf(actor: string): Fork | undefined {
   return FORKS.get(actor);
 }
 
-/** The longest time for all of it, in ms. opencode alone may take half a minute to start on a busy machine. */
+/**
+ * The maximum time, in ms, from the start of the agent's program to its last answer. On a busy machine, opencode may
+ * take half a minute only to start.
+ */
 const MOST_MS = 180_000;
 
-/** A running program that writes lines. It is ended with the object. */
+/** A running program that writes lines. Disposing of the object ends the program. */
 class AgentProcess implements Disposable {
   readonly #name: string;
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
@@ -49,7 +58,7 @@ class AgentProcess implements Disposable {
     this.#child = spawn(name, args, { env, cwd, stdio: ["pipe", "pipe", "pipe"] });
     this.#failed.promise.catch(() => undefined);
     this.#child.on("error", (error: NodeJS.ErrnoException) => this.#failed.reject(this.#startError(error)));
-    this.#child.stdin.on("error", () => undefined); // The end of the program is noticed at its output.
+    this.#child.stdin.on("error", () => undefined); // If the program ends, `line` notices it.
     this.#child.stderr.on("data", (chunk: Buffer) => (this.#told = (this.#told + chunk.toString("utf8")).slice(-500)));
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
     this.#timer = setTimeout(() => this.#failed.reject(this.failure("it does not answer")), MOST_MS);
@@ -67,7 +76,7 @@ class AgentProcess implements Disposable {
     this.#child.stdin.write(`${JSON.stringify(message)}\n`);
   }
 
-  /** Returns the error for an answer that is of no use. */
+  /** Returns the error for a conversation that could not be copied. `why`: the reason. */
   failure(why: string): ChronicleError {
     return new ChronicleError("UNAVAILABLE", `${this.#name} did not copy the conversation: ${printable(why)}`, {
       hint: "nothing was changed; without --conversation, rewind says how you do it yourself",
@@ -117,7 +126,7 @@ class CodexServer {
     }
   }
 
-  /** Returns the turn before another one; `undefined` if that one is the first. */
+  /** Returns the turn before the turn of a prompt; `undefined` if the prompt began the first turn. */
   async turnBefore({ session, turn }: PromptIds): Promise<string | undefined> {
     let found = false;
     let cursor: string | undefined;
@@ -145,7 +154,7 @@ function parsed(line: string): JsonObject {
   try {
     return objectAt(JSON.parse(line));
   } catch {
-    return {}; // A line that is no message.
+    return {}; // The line is no message, so it is ignored.
   }
 }
 

@@ -21,27 +21,29 @@ interface HookScript {
   readonly image: string;
   readonly version: string;
   /**
-   * The value of `XDG_CONFIG_HOME` during the installation, if it was set. Chronicle's key lies beneath this folder.
+   * The value of `XDG_CONFIG_HOME` during the installation, if this variable was set. Chronicle's key is in a folder
+   * beneath it.
    */
   readonly configHome: string | undefined;
 }
 
-/** Returns a text as one word for `sh`, in quotes if necessary. */
+/** Quotes a text for `sh`, if necessary, so that the shell reads it as one word. */
 export function shellWord(text: string): string {
   return /^[A-Za-z0-9_./:=@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /**
- * The maximum time for an answer of the server, in seconds. It is long, because the first capture of a large folder
- * takes long.
+ * The maximum time, in seconds, to wait for an answer of the server. The time is long, because the first capture of a
+ * large folder takes long.
  */
 const ANSWER_SECONDS = 120;
 
 /**
  * The Perl program that sends the request to the server. If the server gives no valid answer, the program runs the
- * hook's script once more with `CHRONICLE_HOOK_PARENT`, and the script then answers with Node. On Linux, the program
- * loads no Perl module, because loading one takes time. The program's arguments are the socket, the path of the
- * request, the version, `C` if LC_ALL was set only for Perl (else empty), and the arguments of the hook.
+ * hook's script once more with the variable `CHRONICLE_HOOK_PARENT`. The script then starts Node, which answers the
+ * hook. On Linux, the program loads no Perl module, because loading one takes time. The program's arguments are the
+ * socket, the path of the request, the version, `C` if LC_ALL was set only for Perl (else empty), and the arguments of
+ * the hook.
  */
 const PERL = `#!perl
 my ($door, $path, $version, $locale, @words) = @ARGV;
@@ -112,7 +114,7 @@ exit 0;
  * The shell function that answers the hook in a new process, with the agent's input as stdin. The function starts Node
  * with the image. If the process ends with one of the following codes, the function starts Node without the image:
  * - 14: the image is of another Node. The process has read no input.
- * - 75: the hook was replaced after the image was made. The process has read no input.
+ * - 75: the program of the hook was replaced after the image was made. The process has read no input.
  * - above 125: Node could not be started, or has crashed.
  */
 const HERE = `here() {
@@ -131,8 +133,8 @@ function jsonWord(text: string): string {
 }
 
 /**
- * Returns the shell functions that report that Chronicle or Node was removed. They report this at the beginning of a
- * session, of a prompt and of a tool call, but not at the ends of these.
+ * Returns the shell functions that report that Chronicle or Node was removed. The functions report this when a session,
+ * a prompt or a tool call begins, but not when one of these ends.
  *
  * With `--strict`, a tool must not run if Chronicle cannot record it, so a missing Node stops tools. A missing
  * Chronicle stops no tool, because the user has uninstalled Chronicle on purpose. Prompts and ends of turns are never
@@ -184,13 +186,14 @@ present() {
 }
 
 /**
- * Returns the text of the installed hook. It is a script for `sh` that asks the server with Perl or curl. If there is
- * no answer, the script answers with Node. Perl is a few milliseconds faster than curl and available nearly everywhere.
- * Both are an order of magnitude faster than starting Node. The arguments of the script are the agent's name and,
- * optionally, `--strict` and `--direct`. With `--direct`, the server is neither asked nor started.
+ * Returns the text of the installed hook. It is a script for `sh` that asks the server with Perl or curl. If the server
+ * does not answer, the script starts Node, which answers the hook. Perl is a few milliseconds faster than curl, and is
+ * available nearly everywhere. Both are an order of magnitude faster than starting Node. The arguments of the script
+ * are the agent's name and, optionally, `--strict` and `--direct`. With `--direct`, the server is neither asked nor
+ * started.
  *
  * `--strict` is only meant for the hook before a tool. With `--strict`, a script that fails exits with code 2, and the
- * agent then does not run the tool. The only exception: a tool still runs if Chronicle was uninstalled (see
+ * agent then does not run the tool. There is one exception: if Chronicle was uninstalled, the tool still runs (see
  * `lostChecks`).
  */
 export function hookScript({ home, node, entry, image, version, configHome }: HookScript): string {
@@ -282,7 +285,7 @@ export function hookText(io: Io, { home }: HookPlaces): string {
   return hookScript({ home, node: process.execPath, entry: hookEntryPath(), image, version: io.version, configHome });
 }
 
-/** The command line that shows in Copilot CLI that its hook failed, without refusing the tool. */
+/** The command line that makes Copilot CLI show that the hook failed, but does not keep the tool from running. */
 const FAILED_IN_COPILOT =
   `echo '{"type":"progress","message":"Chronicle: its hook failed, and this step is not recorded. See: chronicle ` +
   `doctor"}'`;
@@ -292,11 +295,11 @@ const FAILED_IN_COPILOT =
  */
 export function wantedFor(agent: string, places: HookPlaces & { readonly strict: boolean }): Wanted {
   const script = shellWord(hookScriptPath(places));
-  // If the hook is missing, the shell returns 127, which Gemini CLI treats as a refusal. Most agents treat 1 as a
-  // warning. Copilot CLI runs no tool after any exit code but 0.
+  // If the hook's script is missing, the shell returns 127, which Gemini CLI treats as a refusal. `exit 1` replaces
+  // this code, because most agents treat 1 as a warning. Copilot CLI runs a tool only after the exit code 0.
   const hook = `${script} ${agent} || ${agent === "copilot" ? FAILED_IN_COPILOT : "exit 1"}`;
-  // With `--strict`, the tool must not run if the hook is missing. In that case, the shell must return 2, because the
-  // hook cannot do so.
+  // With `--strict`, the tool must not run if the hook's script is missing. A missing script cannot return 2, so the
+  // shell does.
   const hookBefore = places.strict ? `${script} ${agent} --strict || exit 2` : hook;
   return { hook, hookBefore, mcp: [process.execPath, launcherPath(), "--store", places.home, "mcp"] };
 }

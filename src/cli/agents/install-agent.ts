@@ -32,9 +32,9 @@ export interface FilePlan {
   /** The path of a backup of the previous text; `undefined` if no backup is made. */
   readonly backup: string | undefined;
   /**
-   * True if the user has another MCP server with the name of Chronicle's server, which an installation leaves unchanged
-   * (always false for an uninstallation). Also true if the user has edited or written the file of a command, which then
-   * stays as it is.
+   * True if the user has another MCP server with the name of Chronicle's server. An installation leaves that server
+   * unchanged. (For an uninstallation, this case does not count.) Also true if the user has edited or written the file
+   * of a command. That file then stays as it is.
    */
   readonly namesake: boolean;
   /** The folders to remove if they are empty once the file is removed, the innermost one first. */
@@ -47,8 +47,7 @@ export interface FileState {
   readonly holds: ConfigFile["holds"];
   readonly found: Found | undefined;
   /**
-   * The reason why the agent does not accept the file, or why Chronicle cannot read it. If absent, there is no such
-   * reason.
+   * The reason why the agent does not accept the file, or why Chronicle cannot read it. Absent if neither is the case.
    */
   readonly refused?: { readonly what: string; readonly hint: string };
 }
@@ -67,7 +66,7 @@ export function configPath(agent: AgentConfig, path: string, { scope, env, userH
   return join(wholePath(`$${moved.variable}`, folder), inner);
 }
 
-/** The path that systems use as the home folder of users without one. It does not exist. */
+/** The path of a folder that does not exist. Systems use it as the home folder of users that have none. */
 const NO_HOME = "/nonexistent";
 
 /** Throws `USAGE` in the scope `user` if the home folder is unknown. */
@@ -104,8 +103,9 @@ export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted)
 
 /**
  * Returns the changes that `uninstall` must make, file by file. A file that is empty without Chronicle's entries and
- * has no backup was made only for Chronicle, and is removed. If its path is a link, only the entries are removed,
- * because they would otherwise stay in the link's target. Writes nothing. Throws `REFUSED` if a file cannot be edited.
+ * has no backup was made only for Chronicle, and is removed. If the path of the file is a link, only the entries are
+ * removed. Removing the link would leave the entries in its target. Writes nothing. Throws `REFUSED` if a file cannot
+ * be edited.
  */
 export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
   refuseHomeless(base);
@@ -127,8 +127,9 @@ export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
 }
 
 /**
- * Returns the text of a file without Chronicle's entries. This is the text of the backup if nothing else was edited since:
- * an edit may have put values onto lines of their own, and removing an entry does not join these lines again.
+ * Returns the text of a file without Chronicle's entries. If only these entries have changed since the backup, returns
+ * the text of the backup. The backup has the original formatting: the installation may have split lines, and removing
+ * an entry does not join them again.
  */
 function withoutEntries(
   agent: AgentConfig,
@@ -137,7 +138,7 @@ function withoutEntries(
 ): string {
   const left = edited(before, (text) => file.uninstall(text ?? before));
   const backup = left === before ? undefined : readTextIfThere(backupOf(path));
-  // A backup with a remainder of an earlier installation is not restored.
+  // A backup that itself has entries of Chronicle is not restored.
   if (backup === undefined || edited(backup, (text) => file.uninstall(text ?? backup)) !== backup) return left;
   const hook = `chronicle-hook ${agent.name}`;
   const again = edited(backup, (text) => file.install(text, { hook, hookBefore: hook, mcp: ["chronicle", "mcp"] }));
@@ -149,9 +150,10 @@ function isEmpty(file: ConfigFile, text: string): boolean {
 }
 
 /**
- * Returns the text of a new file with a note of the folders above that the installation makes, if there is an empty one
- * already. It stays when the file is removed. A folder with other files needs no note, because it stays as it is. A
- * folder with the name of a command is Chronicle's.
+ * Returns the text of a new file. If a folder above the file already exists and is empty, the text has a note of how
+ * many folders the installation makes itself. The empty folder then stays when the file is removed. No note is needed
+ * for a folder with other files, because such a folder is never removed. A folder that is named after a command belongs
+ * to Chronicle.
  */
 function noted(
   file: ConfigFile,
@@ -164,7 +166,7 @@ function noted(
   return made < 0 ? after : file.noteFolders(after, made);
 }
 
-/** Returns the folders above a file that were made for it, the innermost one first. */
+/** Returns the folders above a file that the installation made for the file, the innermost one first. */
 function foldersOf(path: string, file: ConfigFile, before: string | undefined): string[] {
   const { foldersAbove = 0 } = file;
   return foldersAround(path, Math.min(foldersAbove, file.foldersMade?.(before ?? "") ?? foldersAbove));
@@ -197,7 +199,7 @@ function removeIfEmpty(folders: readonly string[]): void {
     try {
       removeEmptyFolder(folder);
     } catch (error) {
-      // A folder that is a link is no folder of Chronicle. It stays, as a folder with other files does.
+      // A folder with other files stays. A link in place of a folder stays as well, because Chronicle has not made it.
       if (!NOT_EMPTY.has(errnoOf(error) ?? "") && errnoOf(error) !== "ENOTDIR") throw error;
       return;
     }

@@ -42,7 +42,7 @@ export function jsonMisfit(
   const [error] = errors;
   if (error !== undefined) return { ...inWords(plain, error), line: lineAt(plain, error.offset) };
   if (typeof value === "object" && value !== null && !Array.isArray(value))
-    // Such a client parses with `jsonc-parser` itself.
+    // A client that accepts trailing commas parses with `jsonc-parser` itself.
     return trailingComma ? undefined : otherMisfit(comments ? stripComments(plain, " ") : plain);
   return { what: "the file holds no object", line: 1, hint: "put its settings between { and }" };
 }
@@ -84,8 +84,8 @@ function lastTokenBefore(text: string, offset: number): number {
 }
 
 /**
- * Returns an error that only `JSON.parse` detects; `undefined` if there is none. The clients use `JSON.parse`, and
- * `jsonc-parser` accepts slightly more.
+ * Returns an error that only `JSON.parse` detects; `undefined` if there is no such error. The clients use `JSON.parse`,
+ * which accepts slightly less than `jsonc-parser`.
  */
 function otherMisfit(text: string): Misfit | undefined {
   try {

@@ -10,14 +10,14 @@ import {
 import { ChronicleError } from "../../core/values/errors.ts";
 import { lineAt } from "./json-dialect.ts";
 
-/** The path of a value in a JSON text: the names and indexes that lead to it. */
+/** The path of a value in a JSON text: the names and indexes that lead to the value. */
 export type JsonPath = (string | number)[];
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Parses a text that has one object, as JSON with comments and trailing commas. Throws `REFUSED` for any other text, so
- * that such a file is not overwritten.
+ * Parses a text as one JSON object. Comments and trailing commas are accepted. Throws `REFUSED` for any other text, so
+ * that a file with such a text is not overwritten.
  */
 export function readJsonc(text: string): JsonObject {
   const errors: ParseError[] = [];
@@ -80,7 +80,8 @@ function refuseTwice(text: string, tree: Node, path: JsonPath): void {
 }
 
 /**
- * Returns the offset of the first comma between `from` and `to` that is not in a comment; `undefined` if there is none.
+ * Returns the offset of the first comma between `from` and `to`, not counting commas in comments. Returns `undefined`
+ * if there is no such comma.
  */
 function commaAfter(text: string, from: number, to: number): number | undefined {
   const scanner = createScanner(text);

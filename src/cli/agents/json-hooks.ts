@@ -1,6 +1,6 @@
 import { dropAt, isObject, type JsonPath, malformed, putAt, readJsonc } from "./json-edit.ts";
 
-/** Matches the command line of the hook, as any version of Chronicle or of its plugin has written it. */
+/** Matches the command line of the hook as any version of Chronicle, or of Chronicle's plugin, has written it. */
 const OURS = /chronicle-hook['"]?\s+(claude|codex|gemini|opencode|cursor|copilot)\b/;
 
 /**
@@ -51,7 +51,8 @@ export function ourCommands(text: string): string[] {
 }
 
 /**
- * Returns the wanted events that have no hook of Chronicle. If no event at all has such a hook, returns an empty list.
+ * Returns the wanted events that have no hook of Chronicle. Returns an empty list if no event at all has such a hook,
+ * because the hooks are then not installed.
  */
 export function missingEvents(text: string, wanted: readonly string[]): string[] {
   const there = new Set(ourHooks(text).flatMap(([event, commands]) => (commands.length > 0 ? [event] : [])));

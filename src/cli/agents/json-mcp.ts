@@ -3,7 +3,7 @@ import { ownCommand } from "./agent-config.ts";
 
 const NAME = "chronicle";
 
-/** How an agent's JSON file names an MCP server. */
+/** The form of an MCP server's entry in an agent's JSON file. */
 export interface ServerStyle {
   /** The name of the object that has the servers. */
   readonly key: string;
@@ -49,8 +49,8 @@ export function hasNamesake(text: string, style: ServerStyle): boolean {
 }
 
 /**
- * Returns the text with Chronicle's MCP server. Another server with the same name stays unchanged, and so do the user's
- * additions to Chronicle's entry. Throws `REFUSED` if the value with the servers is no object.
+ * Returns the text with Chronicle's MCP server. Another server with the name of Chronicle's server stays unchanged. In
+ * Chronicle's entry, the user's additions stay unchanged. Throws `REFUSED` if the value with the servers is no object.
  */
 export function putServer(text: string, command: readonly string[], style: ServerStyle): string {
   const servers = readJsonc(text)[style.key];

@@ -6,13 +6,13 @@ export type Shape =
   | { readonly is: "string" | "boolean" | "anything" }
   /**
    * `above`: the value must be greater than this number. `from`: the minimum. `whole`: true if only whole numbers are
-   * accepted. By default, any number is accepted.
+   * accepted. Default: any number is accepted.
    */
   | { readonly is: "number"; readonly above?: number; readonly from?: number; readonly whole?: boolean }
   | {
       readonly is: "list";
       readonly of: Shape;
-      /** If present, a value that is no list is ignored. If absent, such a value is refused. */
+      /** Present if the client ignores a value that is no list. Absent if the client refuses such a value. */
       readonly orElse?: "passed over";
     }
   | ObjectShape
@@ -26,15 +26,15 @@ interface ObjectShape {
   readonly needed?: readonly string[];
   /** The shape of each value whose name is not in `fields`. Default: any. */
   readonly others?: Shape;
-  /** True if names that are not in `fields` are refused. Otherwise they are ignored. */
+  /** True if the client refuses names that are not in `fields`. Default: the client ignores such names. */
   readonly closed?: true;
   /** True if a name of `fields` must not occur twice. */
   readonly once?: true;
 }
 
 /**
- * Returns the first reason why the client does not accept the shape of a value in a text; `undefined` if the client
- * accepts all values. `root`: the syntax tree of the text.
+ * Returns the first value in a text whose shape the client does not accept, as a `Misfit`. Returns `undefined` if the
+ * client accepts all values. `root`: the syntax tree of the text.
  */
 export function shapeMisfit(text: string, root: Node, shape: Shape): Misfit | undefined {
   const found = mismatch(root, shape, "");
@@ -67,7 +67,10 @@ function mismatch(node: Node, shape: Shape, name: string): Found | undefined {
   }
 }
 
-/** `name`: the path of the value for people, such as `hooks.PreToolUse[0].matcher`. */
+/**
+ * Returns the finding for a value of the wrong type. `name`: the path of the value, for people, such as
+ * `hooks.PreToolUse[0].matcher`.
+ */
 function wrong(at: Node, name: string, wanted: string): Found {
   const article = /^[aeiou]/.test(wanted) ? "an" : "a";
   const what = `${name === "" ? "the file" : name} is not ${article} ${wanted}`;

@@ -8,12 +8,14 @@ const TITLE =
   "// Chronicle's plugin for opencode. `chronicle agents install opencode` makes this file, and overwrites it.";
 
 /**
- * The plugin without its first lines. It reports in the form of Claude Code's hooks.
+ * The text of the plugin without its first lines. The plugin reports events in the form of the inputs of Claude Code's
+ * hooks.
  *
  * - All calls of the hook run one after another, in the order of the events that they report. opencode waits for the
- *   calls before and after a tool and for the call at a prompt, and `dispose` waits for all that are left.
+ *   calls before and after a tool, and for the call at a prompt. `dispose` waits for all calls that have not ended.
  * - opencode does not call `tool.execute.after` if a tool fails. The part of the message then has the state `error`.
- * - A sub-agent works in a session of its own with a `parentID`. It is reported as an agent within the outermost session.
+ * - A sub-agent works in a separate session with a `parentID`. The plugin reports the sub-agent as an agent within the
+ *   outermost session.
  */
 const PROGRAM = `
 const TEN_MINUTES = 600_000;
@@ -24,13 +26,13 @@ function run(command, input) {
     const end = (code, stderr) => done({ code, stdout, stderr });
     let [stdout, stderr] = ["", ""];
     try {
-      // A group of its own, so that what the shell has started ends with it.
+      // The shell gets its own process group, so that killing the group also ends the programs that the shell has started.
       const child = spawn("/bin/sh", ["-c", command], { cwd: input.cwd, detached: true, stdio: "pipe" });
       const timer = setTimeout(() => {
         end(failed, "its hook took longer than ten minutes");
         try {
           process.kill(-child.pid, "SIGKILL");
-        } catch {} // It has ended meanwhile.
+        } catch {} // The process has ended meanwhile.
       }, TEN_MINUTES);
       child.stdout.on("data", (chunk) => (stdout += chunk));
       child.stderr.on("data", (chunk) => (stderr += chunk));
@@ -56,9 +58,9 @@ function answerIn(stdout) {
 }
 
 export const Chronicle = async ({ client, directory }) => {
-  const sessions = new Map(); // The outermost session around each session.
-  const parents = new Map(); // The session that began each session, or undefined.
-  const turns = new Map(); // Of each outermost session that was reported: the id of its latest message.
+  const sessions = new Map(); // Maps each session to its outermost session.
+  const parents = new Map(); // Maps each session to the session that began it, or to undefined.
+  const turns = new Map(); // Maps each outermost session that was reported to the id of its latest message.
   const begun = new Set(); // The tool calls that were reported and have not ended.
   let last = Promise.resolve();
 
@@ -66,7 +68,8 @@ export const Chronicle = async ({ client, directory }) => {
     const known = sessions.get(id);
     if (known !== undefined) return known;
     if (!parents.has(id)) {
-      // A session that an earlier process began. opencode is not made to wait for its own answer.
+      // An earlier process began this session, so opencode is asked for its parent. opencode may be waiting for this
+      // function, and can then not answer. The time limit ends this.
       const asked = client.session.get({ path: { id } }).catch(() => ({}));
       const { data } = await Promise.race([asked, new Promise((done) => setTimeout(done, 5_000, {}))]);
       parents.set(id, data?.parentID);
@@ -107,7 +110,7 @@ export const Chronicle = async ({ client, directory }) => {
   }
 
   function queue(event, id, more = {}) {
-    // A call that fails stops only the tool that it is about.
+    // A failed call stops only the tool of this call. Later calls still run.
     last = last.catch(() => undefined).then(() => call(event, id, more));
     return last;
   }
@@ -159,7 +162,7 @@ function commandsIn(text: string): string[] {
   return [...new Set(found.map(String))];
 }
 
-/** The file of Chronicle's plugin. The whole file belongs to Chronicle. */
+/** Returns the file of Chronicle's plugin. The whole file belongs to Chronicle. */
 export function pluginFile(path: string, foldersAbove: number): ConfigFile {
   return ownFile({
     path,

@@ -5,11 +5,11 @@ import type { ConfigFile, Wanted } from "./agent-config.ts";
 interface OwnFile {
   readonly path: string;
   readonly foldersAbove: number;
-  /** The first lines of the file, without the last line break. A file that begins otherwise is the user's. */
+  /** The first lines of the file, without the last line break. A file with another beginning belongs to the user. */
   readonly head: string;
   /** The characters that begin a comment in the file. */
   readonly comment: string;
-  /** Says what the file is not, if it begins otherwise: `Chronicle's plugin`. */
+  /** The name of the file in the message about a file with another beginning, such as `Chronicle's plugin`. */
   readonly called: string;
   /** Returns the text after the head. */
   body(wanted: Wanted): string;
@@ -17,7 +17,10 @@ interface OwnFile {
   commandsIn(text: string): readonly string[];
 }
 
-/** The installation does not write over a file of the user with the same name. */
+/**
+ * Returns the `ConfigFile` of a file that belongs to Chronicle as a whole. If the user has a file of the same name, an
+ * installation throws `REFUSED` instead of overwriting that file.
+ */
 export function ownFile(own: OwnFile): ConfigFile {
   const { path, foldersAbove, head, comment, called } = own;
   const isOurs = (text: string): boolean => text.startsWith(`${head}\n`);

@@ -32,7 +32,7 @@ const TOOL: Readonly<Record<string, (file: string) => readonly [name: string, in
   cline: (file) => ["editor", { path: file, new_text: "x" }],
 };
 
-/** Returns the calls of the test session in the form of Cline's inputs. */
+/** Returns the hook calls of the test session, with inputs in Cline's form. */
 function clineSteps(session: string, [name, input]: readonly [name: string, input: object]): Step[] {
   const sessionContext = { rootSessionId: session };
   const call = { id: "chronicle-test", name, input };
@@ -43,13 +43,15 @@ function clineSteps(session: string, [name, input]: readonly [name: string, inpu
   ];
 }
 
-/** Returns the calls of the test session. The tool call names the path `file`, but no file is written there. */
+/**
+ * Returns the hook calls of the test session. The tool call names the path `file`, but no file is written at that path.
+ */
 function stepsFor(agent: string, session: string, file: string): Step[] {
   const [tool_name, tool_input] = TOOL[agent]?.(file) ?? [];
   if (agent === "cline" && tool_name !== undefined && tool_input !== undefined)
     return clineSteps(session, [tool_name, tool_input]);
   const ids = { tool_use_id: "chronicle-test", turn_id: "test", prompt_id: "test", generation_id: "test" };
-  // Copilot CLI gives no ids of calls and turns.
+  // The inputs of Copilot CLI have no ids of calls and turns.
   const call = { tool_name, tool_input, ...(agent === "copilot" ? {} : ids) };
   const [start, before, after, end] = EVENTS[agent] ?? ["SessionStart", "PreToolUse", "PostToolUse", "SessionEnd"];
   return [
@@ -62,13 +64,13 @@ function stepsFor(agent: string, session: string, file: string): Step[] {
 
 type Events = readonly [start: string, before: string, after: string, end: string];
 
-/** The names of the events, for agents that do not share those of Claude Code. */
+/** Maps the name of each agent whose events are not named as in Claude Code to the names of its events. */
 const EVENTS: Readonly<Record<string, Events>> = {
   gemini: ["SessionStart", "BeforeTool", "AfterTool", "SessionEnd"],
   cursor: ["sessionStart", "preToolUse", "postToolUse", "sessionEnd"],
 };
 
-/** Returns the fields that the inputs of an agent have at every event. */
+/** Returns the fields that the agent passes with every event. */
 function commonTo(agent: string, folder: string, now: number): Readonly<Record<string, unknown>> {
   if (agent === "cursor") return { cursor_version: "test", workspace_roots: [folder], cwd: "" };
   const isTimed = agent === "gemini" || agent === "copilot";
@@ -78,7 +80,7 @@ function commonTo(agent: string, folder: string, now: number): Readonly<Record<s
 /**
  * Runs the hook's command lines for a test session with one tool call, as the agent would, and searches for the
  * recorded action. The session is in a temporary folder, which is removed afterwards. A history that was made for this
- * folder is forgotten. If a hook fails, the result has `ok: false`.
+ * folder is forgotten. If a hook fails, the result has `ok: false` and the reason.
  */
 export async function testAgent(context: CommandContext, agent: string, commands: HookCommands): Promise<AgentTest> {
   const session = `${MADE_UP_SESSION}${randomUUID()}`;
@@ -93,7 +95,10 @@ export async function testAgent(context: CommandContext, agent: string, commands
   }
 }
 
-/** The hook's command lines, for a shell. `before`: for the event before a tool. `hook`: for all other events. */
+/**
+ * The hook's command lines, for a shell. `before` is the one for the event before a tool; `hook` is the one for all
+ * other events.
+ */
 export interface HookCommands {
   readonly hook: string;
   readonly before: string;
@@ -154,7 +159,7 @@ async function withoutTrace(context: CommandContext, folder: string, failed: Age
   }
 }
 
-/** Forgets the history of a folder. Returns false if the folder has no history of its own. */
+/** Forgets the history of a folder. Returns false if no workspace has exactly this folder. */
 async function forgetHistory(store: StoreApi, folder: string): Promise<boolean> {
   const made = (await store.workspaces()).find((one) => one.path === folder);
   if (made !== undefined) await store.forget(made.id);

@@ -36,8 +36,8 @@ function serverIn(text: string): unknown {
 }
 
 /**
- * Returns the words of the command line of the server `chronicle`, even if a person has written its entry. Returns
- * `undefined` if there is no such server, or if the server does not run Chronicle.
+ * Returns the words of the command line of the server `chronicle`, even if a person has written the server's entry.
+ * Returns `undefined` if the text has no such server, or if the server does not run Chronicle.
  */
 export function ourTomlServer(text: string): string[] | undefined {
   return ownCommand(serverIn(text));
@@ -49,9 +49,9 @@ export function hasTomlNamesake(text: string): boolean {
 
 /**
  * Returns the text with Chronicle's server. If the text has no server `chronicle`, a table between two marks (comments)
- * is appended. If Chronicle's own table has such marks, only the keys `command` and `args` are changed. A server of
- * this name that has no such marks or does not run Chronicle stays unchanged. Throws `REFUSED` if the text is not valid
- * TOML or the table cannot be written.
+ * is appended. If Chronicle's table with these marks exists already, only its keys `command` and `args` are changed. A
+ * server `chronicle` without marks, or one that does not run Chronicle, stays unchanged. Throws `REFUSED` if the text
+ * is not valid TOML or the table cannot be written.
  */
 export function putTomlServer(text: string, command: readonly string[]): string {
   const present = ourTomlServer(text);
@@ -61,8 +61,8 @@ export function putTomlServer(text: string, command: readonly string[]): string 
   const gap = without === "" ? "" : without.endsWith("\n") ? "\n" : "\n\n";
   const [program, args] = keyLines(command);
   const result = `${without}${gap}${BEGIN}\n[${SERVER.join(".")}]\n${program}${args}${END}\n`;
-  // If `mcp_servers` is an array of tables (`[[mcp_servers]]`), the appended table is no server. If it is an inline
-  // table (`mcp_servers = {…}`), `serverIn` throws.
+  // If `mcp_servers` is an array of tables (`[[mcp_servers]]`), the appended table defines no server. If `mcp_servers`
+  // is an inline table (`mcp_servers = {…}`), `serverIn` throws.
   if (serverIn(result) === undefined) throw malformed("the table mcp_servers cannot be added to");
   return result;
 }
@@ -70,7 +70,7 @@ export function putTomlServer(text: string, command: readonly string[]): string 
 /**
  * Returns the text without the marked server. Removes only the marks and the server's tables. Other tables between the
  * marks stay, because Codex may have added them. If the server between the marks does not run Chronicle, only the marks
- * are removed. Throws `REFUSED` if the text is not valid TOML or the server is not written as a table.
+ * are removed. Throws `REFUSED` if the text is not valid TOML, or if the server is not written as a table.
  */
 export function dropTomlServer(text: string): string {
   const isOurs = ourTomlServer(text) !== undefined;
@@ -131,7 +131,7 @@ const ARGS_KEY = /^\s*["']?args["']?\s*=/;
 interface TomlLine {
   /** The text of the line, including its line breaks. */
   readonly text: string;
-  /** `between`: a comment or an empty line. */
+  /** The kind of the line. `between`: a comment or an empty line. */
   readonly kind: "header" | "key" | "between";
   /**
    * The name of the table to which the line belongs, as a list of keys; empty for lines before the first table.
@@ -143,7 +143,7 @@ interface TomlLine {
 /** Matches strings and comments. Brackets in them are not part of the structure. */
 const OPAQUE = /"""(?:\\[\s\S]|[^\\])*?"""+|'''[\s\S]*?'''+|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*/g;
 
-/** Splits a text into logical lines. Joined, their texts are the whole text. */
+/** Splits a text into logical lines. Joining the texts of these lines gives the whole text again. */
 function tomlLines(text: string): TomlLine[] {
   const lines: TomlLine[] = [];
   let table: readonly string[] = [];
