@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { conversationBack } from "../render/turns.ts";
 import type { ConfigFile } from "./agent-config.ts";
 
-// The files of the slash commands that Chronicle adds to agents. A whole file belongs to Chronicle, until a person edits
-// it. The first comment of the file has a hash of the rest, from which an edit is detected.
+// The files of the slash commands that Chronicle adds to agents. The whole file belongs to Chronicle until a person
+// edits it. The first comment of the file has a hash of the rest of the file, which reveals an edit.
 
 /** The layout of an agent's files of commands. */
 interface CommandStyle {

@@ -74,7 +74,7 @@ function goesOn({ signing, isAdopted, from }: Began): string {
 }
 
 function movedLines({ result, place, from }: Began): string[] {
-  // A workspace without a folder, such as an imported one, was nowhere until now.
+  // A workspace that had no folder until now, such as an imported one, has no previous place.
   if (from === undefined || from === "") return [];
   const status = `chronicle -w ${result.workspace} status`;
   return [

@@ -14,15 +14,15 @@ import { turnsFilter } from "../look/turns.ts";
 import { restoreMoment } from "./restore.ts";
 import { undoSelected } from "./undo.ts";
 
-/** The maximum number of turns that the picker offers. `chronicle turns` lists all. */
+/** The maximum number of turns that the picker offers. `chronicle turns` lists all turns. */
 const MOST_OFFERED = 200;
 const LONGEST_TITLE = 70;
 const LONGEST_PATH = 40;
 
 /**
- * Goes to before a prompt. Takes back the turn of the prompt and all later work of its session, or with `--everything`
- * everybody's work since. Without a turn, a person at a terminal chooses one. With `--conversation`, the agent's program
- * copies the conversation up to the prompt as well.
+ * Brings the files back to the state before a prompt. Takes back the turn of the prompt and all later work of its
+ * session. With `--everything`, takes back all work since the prompt, whoever did it. If no turn is given, a person at
+ * a terminal chooses one. With `--conversation`, the agent's program also copies the conversation up to the prompt.
  */
 export async function rewind(context: CommandContext): Promise<number> {
   const [asked] = context.input.args;
@@ -45,7 +45,7 @@ function tell(context: CommandContext, line: string): void {
   else context.print(context.paint("dim", line));
 }
 
-/** Says how a person brings the conversation to before the turn. */
+/** Prints how a person can bring the agent's conversation back to the state before the turn. */
 function tellHow(context: CommandContext, turn: TurnShape): void {
   const how = conversationBack(turn.actor);
   if (how === undefined) return;
@@ -55,8 +55,8 @@ function tellHow(context: CommandContext, turn: TurnShape): void {
 }
 
 /**
- * With `--conversation`, has the agent's program copy the conversation up to the turn, and returns the command line that
- * opens the copy. This is done before files change, so that nothing has changed if it fails.
+ * With `--conversation`, has the agent's program copy the conversation up to the turn, and returns the command line
+ * that opens the copy. The copy is made before any file changes, so that nothing has changed if the copy fails.
  */
 async function conversationCopied(context: CommandContext, turn: TurnShape): Promise<readonly string[] | undefined> {
   if (!context.input.flag("conversation")) return undefined;
@@ -76,7 +76,7 @@ async function conversationCopied(context: CommandContext, turn: TurnShape): Pro
   return fork({ session: turn.session, turn: turn.turn }, { env: context.io.env, cwd: context.io.cwd() });
 }
 
-/** Returns text that means this turn only, whatever turns other sessions have. */
+/** Returns a text that names only this turn, even if another session has a turn of the same id. */
 function idOf({ session, turn }: TurnShape): string {
   return session === null ? turn : `${session}:${turn}`;
 }
@@ -84,8 +84,8 @@ function idOf({ session, turn }: TurnShape): string {
 const LIST = "`chronicle turns` lists the turns; give one of them, `last`, or a number counted back";
 
 /**
- * Returns the turn that the text means. `last` and the numbers count back over the turns that changed something and are
- * not undone: 1 is the last one. Throws `NOT_FOUND` or `AMBIGUOUS`.
+ * Returns the turn that the text `asked` names. `last` and numbers count back, from 1 for the last turn. They count
+ * only turns that changed something and are not undone. Throws `NOT_FOUND` or `AMBIGUOUS`.
  */
 async function turnMeant(context: CommandContext, workspace: WorkspaceApi, asked: string): Promise<TurnShape> {
   const all = await workspace.turns({ ...turnsFilter(context), limit: Number.MAX_SAFE_INTEGER });

@@ -23,7 +23,8 @@ export async function rollback(context: CommandContext): Promise<number> {
       workspace.rollback(id, { ...options, dryRun: true }),
     );
     const isChange = preview.changes.length + (preview.notes ?? []).length > 0;
-    // A rollback of files outside of the folder is always confirmed, because `undo` does not invert it.
+    // A rollback of files outside of the folder always needs the user's agreement, because `undo` cannot invert such a
+    // rollback.
     asked = isChange && (outside.length > 0 || needsQuestion);
     if (asked && !(await agreed(context, workspace, preview))) return EXIT.failed;
   }

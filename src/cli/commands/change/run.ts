@@ -50,7 +50,7 @@ async function undoTakes(context: CommandContext, workspace: WorkspaceApi): Prom
 async function record(context: CommandContext, command: readonly string[]): Promise<Recorded> {
   const { input, io } = context;
   const networkFile = input.text("networkEvents");
-  // The folder is read before the command runs, because the command may remove it.
+  // The path of the current folder is determined before the command runs, because the command may remove this folder.
   const cwd = io.cwd();
   const workspace = await context.workspace({ create: true });
   const within = io.env["CHRONICLE_RUN"];
@@ -118,7 +118,7 @@ function tell(context: CommandContext, { result, undoTakes, away }: Recorded): v
     context.worded(away === undefined ? text : text.replace(/^chronicle (?!-w )/, `chronicle -w ${away} `));
   if (context.json) io.err.write(`${JSON.stringify(result)}\n`);
   else {
-    // A new line begins after the `^C` that the terminal has shown.
+    // End the line on which the terminal has shown `^C`.
     if (result.signal === "SIGINT" && io.err.isTerminal) io.err.write("\n");
     const isNested = io.env["CHRONICLE_RUN"] !== undefined;
     const style = { paint: context.paintErr, forPeople: io.err.isTerminal, undoTakes, isNested, worded };

@@ -44,12 +44,15 @@ export async function snapshot(context: CommandContext): Promise<number> {
 }
 
 /**
- * The snapshot is searched for in this number of the newest lines of `list`. More than one line is needed, because
- * other processes may add lines at the same time.
+ * The number of newest lines of `list` in which the snapshot is searched. One line is not enough, because other
+ * processes may add lines at the same time.
  */
 const NEWEST = 5;
 
-/** Returns `undefined` for a `ChronicleError`. Throws any other error, because it is a mistake in the program. */
+/**
+ * Returns `undefined` for a `ChronicleError`. Throws any other error, because such an error is a mistake in the
+ * program.
+ */
 function noneIfUnreadable(error: unknown): undefined {
   if (error instanceof ChronicleError) return undefined;
   throw error;

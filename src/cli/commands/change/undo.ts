@@ -35,7 +35,7 @@ export function undoSelected(context: CommandContext, selection: Selection): Pro
 interface Direction {
   readonly verb: "undo" | "redo";
   readonly step: (workspace: WorkspaceApi, options: UndoOptions) => Promise<UndoShape>;
-  /** The work that is meant. Default: the arguments and the options of the command say it. */
+  /** The work to undo or redo. Default: the work that the arguments and the options of the command name. */
   readonly selection?: Selection;
 }
 
@@ -88,7 +88,7 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
     context.print(restoredSentence(result, result.dry_run ? `would be ${done}` : done));
   else if (result.unmerged.length > 0) context.print(`nothing ${result.dry_run ? "would be" : "was"} ${done}`);
   if (result.unmerged.length > 0 && !result.dry_run) context.print(context.paint("dim", context.worded(SETTLE)));
-  // If nothing was changed, there is nothing to redo or undo.
+  // A step that changed nothing cannot be taken back, so no command for this is printed.
   if (result.dry_run || !isDone) return;
   const other = result.direction === "undo" ? "chronicle redo brings it back" : "chronicle undo takes it back";
   context.print(context.paint("dim", context.worded(other)));
@@ -126,7 +126,7 @@ function printFinished(context: CommandContext, result: UndoShape, style: Change
   context.print(context.paint("dim", next));
 }
 
-/** Options for the step that is done. `asked`: see `Telling`. */
+/** The options of the step that will be done. `asked`: see `Telling`. */
 interface Agreed {
   readonly options: UndoOptions;
   readonly asked: boolean;
@@ -154,8 +154,8 @@ async function agreed(
     if (!resumes && isNothingToDo(preview)) return { options: meant, asked: false };
     if (needsQuestion && !(await isWanted(context, workspace, preview))) return undefined;
     meant = shownStep(meant, preview);
-    // A named operation cannot change while the question is open. A selection, what is at the given lines, or an
-    // interrupted step may have changed, so the step is previewed again.
+    // A named operation cannot change while the question is open. In all other cases (a selection, lines of a file, an
+    // interrupted step), the options may mean something else afterwards, so the step is previewed again.
     const isNamed = preview.operation !== null && meant.parts === undefined;
     if (!needsQuestion || (!resumes && isNamed)) return { options: meant, asked: needsQuestion };
     const now = await look(meant);
@@ -259,8 +259,9 @@ function linesIn(
 
 /**
  * Lets a person choose files and hunks of the step. Returns the options of the chosen step; `undefined` if the person
- * chooses nothing. The chosen step needs no question, unless it brings back kept-aside files, which are not in the list.
- * If there is nothing to choose from, as for work that changed only the state of git, goes on as without `-i`.
+ * chooses nothing. The chosen step needs no further question, unless it brings back kept-aside files, which the list
+ * does not show. If the list would be empty (for example because the work changed only the state of git), continues as
+ * without `-i`.
  */
 async function interactive(
   context: CommandContext,
@@ -286,7 +287,9 @@ async function interactive(
   });
 }
 
-/** Decides about a step as without `-i`: asks if the step needs a question, and the options allow questions. */
+/**
+ * Continues with a step as without `-i`: asks the user if the step needs a question and the options allow questions.
+ */
 type GoOn = (options: UndoOptions) => Promise<Agreed | undefined>;
 
 async function stepBack(context: CommandContext, given: Direction): Promise<number> {

@@ -20,7 +20,10 @@ import { SERVICE_VARIABLE, type WatchService } from "../../watching/watch-servic
 
 const VERBS = ["install", "uninstall", "list"] as const;
 
-/** True if the command line is about installed watches. Throws `USAGE` for options and words that do not fit together. */
+/**
+ * True if the command line is about installed watches. Throws `USAGE` for options and arguments that do not go
+ * together.
+ */
 export function isAboutServices({ input }: CommandContext): boolean {
   const given = VERBS.filter((verb) => input.flag(verb));
   const [verb] = given;
@@ -76,7 +79,10 @@ function serviceOf({ io, input }: CommandContext, folder: string): Omit<WatchSer
   };
 }
 
-/** Opens the workspace around a folder, and begins its history if there is none. Tells if more than it is recorded. */
+/**
+ * Opens the workspace that contains a folder. If there is no such workspace, begins one in the folder. Prints a note if
+ * the workspace has more than this folder.
+ */
 async function workspaceFor(context: CommandContext, folder: string): Promise<WorkspaceApi> {
   context.io.chdir(folder);
   const workspace = await context.workspace({ create: true });
@@ -102,7 +108,10 @@ async function plan(context: CommandContext, manager: ServiceManager): Promise<n
   return EXIT.done;
 }
 
-/** Returns the first folder of the workspace around a folder; `undefined` if there is none that can be opened. */
+/**
+ * Returns the first folder of the workspace that contains a folder. Returns `undefined` if no such workspace exists or
+ * can be opened.
+ */
 async function pathAround(context: CommandContext, folder: string): Promise<string | undefined> {
   if (!isThere(folder)) return undefined;
   context.io.chdir(folder);

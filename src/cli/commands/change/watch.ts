@@ -11,7 +11,7 @@ import { recordingHere } from "../../watching/recording-here.ts";
 import { SERVICE_VARIABLE, START_AGAIN } from "../../watching/watch-service.ts";
 import { isAboutServices, watchServices } from "./watch-services.ts";
 
-/** The interval at which a watch that is a service checks whether the program was replaced, in milliseconds. */
+/** The interval, in milliseconds, at which a watch that runs as a service checks whether the program was replaced. */
 const CODE_MS = 1_000;
 
 interface Stopped {
@@ -44,7 +44,10 @@ async function untilStopped(context: CommandContext, recording: Recording): Prom
   }
 }
 
-/** Calls back once the files of the program were replaced, if a service manager has started this process. */
+/**
+ * Calls `callback` once the files of the program were replaced. Does nothing if no service manager has started this
+ * process.
+ */
 function onReplaced({ io }: CommandContext, callback: () => void): NodeJS.Timeout | undefined {
   if ((io.env[SERVICE_VARIABLE] ?? "") === "") return undefined;
   const disk = new NodeDisk();

@@ -49,7 +49,7 @@ function leftOut({ protected: ofProtected, private: ofPrivate, elsewhere }: With
   return lines;
 }
 
-/** Carries out `import` of an archive, which is `import` without `--from`. */
+/** Imports an archive. This is `chronicle import` without `--from`. */
 export async function importHistory(context: CommandContext): Promise<number> {
   const { input, io } = context;
   const given = ["roundNumbers", "acceptCheckpoint", "upToTear", "folder"].find((name) => input.has(name));
