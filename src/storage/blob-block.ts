@@ -148,8 +148,8 @@ const MAGIC = 0xfd2fb528;
 const MAX_WINDOW_BYTES = 8 * 1024 * 1024;
 
 /**
- * The length, in bytes, of the field Frame_Content_Size, by Frame_Content_Size_flag. If Single_Segment_flag is set, the
- * flag value 0 stands for a length of one byte.
+ * Maps the value of Frame_Content_Size_flag to the length, in bytes, of the field Frame_Content_Size. If
+ * Single_Segment_flag is set, the value 0 means one byte instead.
  */
 const LENGTH_BYTES = [0, 2, 4, 8];
 const RLE = 1;

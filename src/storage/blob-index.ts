@@ -9,8 +9,8 @@ import type { BlobRows } from "./blob-rows.ts";
  *
  * Contract
  * - All methods are synchronous. `apply` is atomic, even for other processes. A change is durable at once only if
- *   `IndexChange.durable` is true. After a crash, the index can be in an earlier state, but it never has a part of a
- *   change.
+ *   `IndexChange.durable` is true. After a crash, the index can be in an earlier state, but it never has only a part of
+ *   a change.
  * - An index never reuses the id of a pack.
  */
 export interface BlobIndex {

@@ -13,7 +13,7 @@ export interface BlobRows {
 
 /** All numbers except `pack` are in bytes. */
 export interface BlobRow {
-  /** The position in the list of packs that belongs to the rows. */
+  /** The pack's position in the list of packs to which the rows refer. */
   readonly pack: number;
   /** The block's offset in the pack. */
   readonly block: number;
@@ -85,8 +85,8 @@ export function rowAt(rows: BlobRows, i: number): BlobRow {
 }
 
 /**
- * Returns the positions of the rows, sorted by the first 52 bits of their hashes. Rows with the same 52 bits come in
- * any order. In this order, the rows fill the B-tree of an index fastest.
+ * Returns the positions of the rows, sorted by the first 52 bits of their hashes. Inserting the rows in this order
+ * fills the B-tree of an index fastest. Rows whose first 52 bits are equal come in any order.
  */
 export function rowsByHash(rows: BlobRows): Uint32Array {
   const view = new DataView(rows.hashes.buffer, rows.hashes.byteOffset, rows.hashes.byteLength);

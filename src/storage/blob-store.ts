@@ -38,9 +38,12 @@ export interface BlobStore {
   doubt(): void;
   /** Begins a batch of writes, which the caller ends with `commit` or `abandon`. */
   batch(): Promise<BlobBatch>;
-  /** Returns a content that fits in memory; `undefined` if it is missing. */
+  /** Returns a content that fits in memory; `undefined` if the content is missing. */
   get(hash: Hash): Promise<Buffer | undefined>;
-  /** Opens a content of any size, to be read in pieces of at most 1 MiB; `undefined` if it is missing. */
+  /**
+   * Opens a content of any size, to be read in pieces of at most 1 MiB. Resolves to `undefined` if the content is
+   * missing.
+   */
   open(hash: Hash): Promise<BlobReader | undefined>;
   /**
    * Yields a reader for each of many contents, in storage order; `undefined` for a missing content. A hash that is
@@ -68,10 +71,9 @@ export interface BlobStore {
    */
   collect(keep: (hash: Hash) => boolean, options?: CollectOptions): Promise<CollectReport>;
   /**
-   * Stores the readable contents of the files in `wish`, which are damaged, anew. Moves these files into quarantine,
-   * where they stay until the next `collect`. Resolves to the moved files. A file stays in place if it has the only
-   * copy of a damaged content that must be kept. Takes the collector's lock as `collect` does. A crash at any time does
-   * no harm.
+   * Stores anew the readable contents of the damaged files that `wish` names. Moves these files into quarantine, where
+   * they stay until the next `collect`. Resolves to the moved files. A file stays in place if it has the only copy of a
+   * damaged content that must be kept. Takes the collector's lock as `collect` does. A crash at any time does no harm.
    */
   setAside(wish: SetAsideWish): Promise<readonly string[]>;
   /** Abandons unfinished batches, and closes files and locks. Idempotent. */
@@ -130,7 +132,7 @@ export interface ByteRange {
 }
 
 export interface BlobReader {
-  /** In bytes. */
+  /** The length of the content, in bytes. */
   readonly size: number;
   /**
    * Yields the content, or a range of it. If damage is found, throws `BLOB_CORRUPT` before all bytes are yielded. A
@@ -150,16 +152,16 @@ export interface BlobReader {
 
 export interface BlobInfo {
   readonly hash: Hash;
-  /** In bytes. */
+  /** The length of the content, in bytes. */
   readonly size: number;
   /** The content's share of a block, or the size of its file, in bytes. */
   readonly storedBytes: number;
 }
 
 export interface BlobVerifyOptions {
-  /** Called at intervals. */
+  /** Called from time to time during the verification. */
   readonly onProgress?: (doneBytes: number, totalBytes: number) => void;
-  /** Called for each sound content. */
+  /** Called for each content that is not damaged. */
   readonly onBlob?: (hash: Hash) => void;
 }
 
@@ -187,8 +189,8 @@ export interface SetAsideWish extends Pick<CollectOptions, "whenLocked" | "waitM
 
 export interface CollectOptions {
   /**
-   * Called under the collector's lock, before the first call of `keep`. The caller has marked the contents to keep
-   * before the lock was taken. In this call, the caller also marks the contents that newer events name.
+   * Called under the collector's lock, before the first call of `keep`. Before the lock was taken, the caller has
+   * marked the contents that must be kept. In this call, the caller also marks the contents that newer events name.
    */
   readonly whenLocked?: () => Promise<void>;
   /**

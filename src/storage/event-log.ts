@@ -10,10 +10,10 @@ import type { Hash } from "../core/values/hash.ts";
  *
  * Contract
  * - `append` resolves when every line is durable. Calls made during a sync share the next sync.
- * - If a write or a sync fails, the lines of all calls that share it are cut off. After a failed sync, every `append`
- *   throws `POISONED` until the disk takes a write and a sync of another file. The log then behaves as if reopened. If
- *   the lines cannot be cut off, or if anything else could not be made durable, the log stays poisoned until it is
- *   reopened. A sync is never retried.
+ * - If a write or a sync fails, the lines of all calls that share this write or sync are cut off. After a failed sync,
+ *   every `append` throws `POISONED` until the disk takes a write and a sync of another file. The log then behaves as
+ *   if reopened. If the lines cannot be cut off, or if anything else could not be made durable, the log stays poisoned
+ *   until it is reopened. A sync is never retried.
  * - `append` checks that `seq` and `prevHash` follow the head, and throws `INTEGRITY_VIOLATION` if they do not.
  *   `append` does not check hashes. The code that seals events computes the hashes.
  * - One writer at a time: callers hold the workspace's lock around `refresh` and `append`. Readers need no lock and see

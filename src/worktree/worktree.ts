@@ -9,7 +9,7 @@ import type { LiveDatabase } from "./live-databases.ts";
 
 /**
  * The files of a workspace where people and agents edit them. Backends: `DiskWorktree` (folders on a disk),
- * `MemoryWorktree`, `HostedWorktree` (no folder: the files are only in the record).
+ * `MemoryWorktree`, `HostedWorktree` (no folder: the files are only in the history).
  *
  * Contract
  * - Every path is resolved beneath its root without following links, at the time of use. Outside of the roots, no file
@@ -68,8 +68,8 @@ export interface Worktree {
    */
   stats(paths: readonly WorkspacePath[]): Promise<readonly PathStat[]>;
   /**
-   * Returns the SQLite databases among the paths, each with the processes that have it open, as far as this user can
-   * see them.
+   * Returns the SQLite databases among the paths. Each has the list of the processes that have the database open, as
+   * far as this user can see such processes.
    */
   databases(paths: readonly WorkspacePath[]): readonly LiveDatabase[];
   /** Removes the shared-memory files (`-shm`) beside these databases. SQLite rebuilds them. */
@@ -113,16 +113,16 @@ export interface Worktree {
    */
   gitTops(): (path: WorkspacePath) => WorkspacePath | undefined;
   /**
-   * Returns the paths that the current rules leave out. The result is in path order if the given paths are. Fast for
-   * many paths.
+   * Returns the paths that the current rules leave out. The result is in path order if `paths` is in path order. Fast
+   * even for many paths.
    */
   leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]>;
 
   /**
-   * Predicts the report of an `apply` of these changes. Blocks a path whose state is no longer `before`, a path whose
-   * folder is missing, and a folder to be removed that holds something else. Blocks all paths if there is too little
-   * space. Changes nothing, and reads no contents from the store. Does not find errors that only an attempt to write
-   * reveals. Checks permissions to write only if `permissions` is true.
+   * Predicts the report of an `apply` of these changes. The report blocks a path whose state is no longer `before`, a
+   * path whose folder is missing, and a folder to be removed that holds something else. If the disk has too little
+   * space, the report blocks all paths. Changes nothing, and reads no contents from the store. Does not find errors
+   * that only an attempt to write reveals. Checks permissions to write only if `permissions` is true.
    */
   check(request: CheckRequest): Promise<CheckReport>;
   /** Changes paths from `before` to `after`. See `ApplyRequest`. */
@@ -133,13 +133,13 @@ export interface Worktree {
    */
   cleanUp(token: string): Promise<void>;
   /**
-   * True if, by the store's notes, staged files of an interrupted apply may still be in tracked folders. `sweepLeft` or
-   * the next apply removes these files.
+   * True if the store has notes of staged files that an interrupted apply may have left in tracked folders. `sweepLeft`
+   * or the next apply removes these files.
    */
   mayHoldLeft(): boolean;
   /**
-   * Removes the staged files that interrupted applies left in tracked folders, by the store's notes. The caller must
-   * hold the lock of the workspace.
+   * Removes the staged files that interrupted applies left in tracked folders. The store's notes name these files. The
+   * caller must hold the lock of the workspace.
    */
   sweepLeft(): void;
 
@@ -174,7 +174,7 @@ export interface ScanRequest {
   /** True to read every path again, even if its stat shows no change. */
   readonly paranoid?: boolean;
   /**
-   * The paths to scan, together with all paths beneath them. For example, a watcher has reported these paths. Default:
+   * The paths to scan, with all paths beneath them: for example, the paths that a watcher has reported. Default:
    * everything.
    */
   readonly only?: readonly WorkspacePath[];
@@ -262,8 +262,8 @@ export interface ScanReport {
   readonly gone: readonly WorkspacePath[];
   readonly omitted: readonly Omission[];
   /**
-   * The names under which the scan found tracked files with several hard links. No watcher reports a write through a
-   * hard link outside of the workspace.
+   * The names under which the scan found tracked files with several hard links. If such a file is written through a
+   * hard link outside of the workspace, no watcher reports this.
    */
   readonly linked: readonly LinkedFile[];
   /** The rules that are not applied, and why, as found by the last full scan. */
@@ -351,13 +351,13 @@ export interface ApplyRequest {
   /** True to give files their recorded modification times instead of the present time. */
   readonly keepMtime?: boolean;
   /**
-   * Mode bits that are never set on disk. A folder that has such bits already keeps them. Default: setuid, setgid and
+   * Mode bits that are never set on disk. A folder that already has such bits keeps them. Default: setuid, setgid and
    * sticky for files, and setuid for folders.
    */
   readonly maskMode?: number;
   /**
-   * True to remove the set-aside files in the background, after `apply` has resolved. `cleanUp` waits for their
-   * removal. Default: they are removed before `apply` resolves.
+   * True to remove the files in the trash folders in the background, after `apply` has resolved. `cleanUp` waits until
+   * they are removed. Default: `apply` removes them before it resolves.
    */
   readonly emptiesLater?: boolean;
   /**

@@ -26,7 +26,7 @@ function run(command, input) {
     const end = (code, stderr) => done({ code, stdout, stderr });
     let [stdout, stderr] = ["", ""];
     try {
-      // The shell gets its own process group, so that killing the group also ends the programs that the shell has started.
+      // The shell gets its own process group, so that a signal ends its child processes, too.
       const child = spawn("/bin/sh", ["-c", command], { cwd: input.cwd, detached: true, stdio: "pipe" });
       const timer = setTimeout(() => {
         end(failed, "its hook took longer than ten minutes");

@@ -10,8 +10,8 @@ import { PackRewriter } from "./pack-rewriter.ts";
 import { scanPack, type PackPart } from "./pack-scan.ts";
 
 /**
- * The share of a pack's bytes that kept contents must take up at least. If they take up less, they are copied to
- * another pack, and the old pack is removed.
+ * The minimum share of a pack's bytes that kept contents must take up. Below this share, the kept contents are copied
+ * to another pack, and the old pack is removed.
  */
 const LEAST_LIVE_SHARE = 0.7;
 
@@ -23,9 +23,9 @@ export interface CollectWish {
 
 /**
  * Frees the space of all contents that are not kept. The caller holds the collector's lock exclusively, so that no
- * batch is open. Other processes may still hold lanes (see `PackLeases`), but do not write to them meanwhile. The
- * collection does not change the packs in these lanes. Contents of these packs that are not kept are only removed from
- * the index.
+ * batch is open. Other processes may still hold lanes, but do not write to them meanwhile. (A lane is the place of one
+ * pack to which one writer at a time appends: see `PackLeases`.) The collection does not change the packs in these
+ * lanes. It only removes from the index those of their contents that are not kept.
  *
  * Order for each pack: First, the kept contents are copied to another pack and synced. Second, their new places are
  * made durable in the index. Third, the old pack is removed. Without the second step, the index could name places in a

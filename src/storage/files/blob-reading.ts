@@ -18,7 +18,7 @@ interface LargeFound extends LargeSource {
   readonly at: string;
 }
 
-/** The reads of a `FileBlobStore`. */
+/** Implements the reads of a `FileBlobStore`. */
 export class BlobReading {
   readonly #files: BlobFiles;
   readonly #catchUp: (hash: Hash) => Promise<void>;
@@ -301,8 +301,9 @@ function wholeBlock(
 }
 
 /**
- * Returns the readable contents of a group. Returns none for a content that is too long for a shared block: such a
- * content has a block of its own, and `wholeBlock` has found that block too long, missing or damaged.
+ * Returns the readable contents of a group. Returns an empty list if the group is one content that is too long for a
+ * shared block. Such a content has a block of its own, and `wholeBlock` has found that this block is too long, missing
+ * or damaged.
  */
 async function readable({ get }: BlockSources, { place, hashes }: Group): Promise<Buffer[]> {
   if (place.length > SHARED_BLOCK_BYTES) return [];

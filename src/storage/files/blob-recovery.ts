@@ -57,7 +57,7 @@ export function isBehind(files: BlobFiles, lanes: PackLeases): boolean {
 
 /**
  * Updates the index from the packs on the disk, after a power cut, a lost index or a killed writer. The caller holds
- * the collector's lock, shared or exclusively. Lanes of running writers are left alone.
+ * the collector's lock, shared or exclusively. The lanes of running writers are not touched.
  */
 export async function catchUpPacks(files: BlobFiles, lanes: PackLeases): Promise<void> {
   const listing = listPacks(files);
@@ -66,7 +66,8 @@ export async function catchUpPacks(files: BlobFiles, lanes: PackLeases): Promise
   const paths = unknown.map((ulid) => layout.sealedPack(ulid));
   makeNamesSure(files, [layout.packs, layout.active], paths);
   for (const ulid of unknown) learnSealed(files, ulid);
-  // Taking a lane checks its tail, makes it durable, and publishes it (`settleLane`).
+  // Taking a lane checks the tail of the lane's pack, makes the tail durable, and publishes its contents
+  // (`settleLane`).
   for (const { lane } of listing.active) (await lanes.tryTake(lane))?.release();
   const lost = files.index.packs().filter((row) => !lanes.holds(row.lane ?? -1) && isLost(files, row));
   if (lost.length > 0) files.index.apply({ forgetPacks: lost.map(({ id }) => id) });
@@ -169,7 +170,7 @@ export function isLost(files: BlobFiles, row: PackRow): boolean {
 
 function isInLane({ disk, layout, index }: BlobFiles, row: PackRow): boolean {
   if (row.lane === undefined || disk.lstat(layout.activePack(row.lane)) === undefined) return false;
-  // Another pack of the same lane may have followed this one.
+  // This pack may have been sealed, and a later pack may be in the lane now.
   return !index.packs().some((other) => other.lane === row.lane && other.id > row.id);
 }
 
@@ -261,7 +262,7 @@ function isKnownSealed(row: PackRow | undefined): boolean {
 
 /**
  * Publishes the contents of a sealed pack. Skips the bytes that the index knows already. If the index knows more bytes
- * than exist, reads all bytes. `may be gone`: does nothing if the pack does not exist.
+ * than exist, reads all bytes. With `may be gone`, does nothing if the pack does not exist.
  */
 function learnSealed({ disk, layout, index }: BlobFiles, ulid: string, how?: "may be gone"): void {
   const row = index.packOf(ulid);

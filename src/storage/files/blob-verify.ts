@@ -48,9 +48,9 @@ class Progress {
 }
 
 /**
- * Reads every pack and every large file, and yields the faults, including those of the index. In a lane (see
- * `PackLeases`), bytes that the index has not published are not checked, because nothing relies on them. The caller
- * holds a lease, unless the store is read-only.
+ * Reads every pack and every large file, and yields the faults, including those of the index. In a lane (the place of
+ * one pack to which one writer at a time appends, see `PackLeases`), bytes that the index has not published are not
+ * checked, because nothing relies on them. The caller holds a lease, unless the store is read-only.
  */
 export async function* verifyBlobs(files: BlobFiles, options: BlobVerifyOptions): AsyncGenerator<BlobProblem> {
   const packs = packFiles(files);
@@ -300,8 +300,8 @@ function damage(pack: PackFile, offset: number, detail: string, hashes: readonly
 }
 
 /**
- * Returns the ULID of a pack as its name for `setAside`, because the name of the file changes if the pack is sealed
- * meanwhile.
+ * Returns the ULID of a pack, by which `setAside` finds the pack. The path of the pack's file would not do, because it
+ * changes when the pack is sealed.
  */
 function fileOf({ ulid }: PackFile): Pick<BlobProblem, "file"> {
   return ulid === undefined ? {} : { file: ulid };

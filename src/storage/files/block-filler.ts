@@ -33,7 +33,7 @@ export class BlockFiller {
     this.#writer = writer;
   }
 
-  /** Adds a content of at most 8 MiB. Its bytes are copied or written before `add` returns. */
+  /** Adds a content of at most 8 MiB. The bytes of the content are copied or written before `add` returns. */
   add(hash: Hash, content: Uint8Array): void {
     if (content.length > SHARED_BLOCK_BYTES) {
       this.#append({ hashes: hashToBytes(hash), lengths: [content.length], raw: content });
@@ -78,8 +78,8 @@ export class BlockFiller {
   }
 
   /**
-   * Abandons all contents. Removes their blocks from the pack, except blocks that are already synced or are followed by
-   * blocks of others.
+   * Abandons all contents. Removes their blocks from the pack, except blocks that are already synced, or are followed
+   * by blocks of other batches.
    */
   abandon(): void {
     this.#writer.takeBack(this.#blocks);

@@ -185,7 +185,10 @@ interface FileIntakeOptions {
   readonly newPackId: () => string;
 }
 
-/** Writes contents in bulk into packs. Each sink has a lane of its own (see `PackLeases`). */
+/**
+ * Writes contents in bulk into packs. Each sink has a lane of its own: the place of one pack to which only this sink
+ * appends (see `PackLeases`).
+ */
 export class FileIntake implements BlobIntake {
   readonly #options: FileIntakeOptions;
 

@@ -8,7 +8,7 @@ import { checkBlock, type BlobBlock } from "../blob-block.ts";
 import type { HeldLock } from "../lock.ts";
 
 interface BatchHost {
-  /** Opens a sink that appends to the store object's own lane (see `PackLeases`). */
+  /** Opens a sink that appends to the pack in the store object's own lane (see `PackLeases`). */
   openSink(): Promise<OpenSink>;
   /** Makes the contents of a sink durable, then visible. Commits that are requested together share one sync. */
   commitSink(sink: OpenSink, options: CommitOptions | undefined): Promise<void>;
@@ -127,8 +127,8 @@ export class CommitGroup {
   }
 
   async #run(isBeside: boolean): Promise<void> {
-    // Wait until all other work had a turn. Workspaces that write at the same time then share one sync. With
-    // `isBeside`, do not wait, because commits that are requested during a background sync share the next sync anyway.
+    // Wait until all other work had a turn. Workspaces that write at the same time then share one sync. If `isBeside`
+    // is true, do not wait, because commits that are requested during a background sync share the next sync anyway.
     if (!isBeside) await othersHadATurn();
     while (this.#waiting.length > 0) await this.#commitAll();
     this.#running = undefined;

@@ -51,7 +51,7 @@ import { CheckedBlocks, SoundContents, type StoredState } from "./sound-contents
 const LOCK_WAIT_MS = 10_000;
 /**
  * The time, in ms, that the rebuild of a lost index waits for running batches. After that, the rebuild leaves out the
- * lanes of those batches (see `PackLeases`).
+ * lanes of those batches. A lane is the place of one pack to which one writer at a time appends (see `PackLeases`).
  */
 const REBUILD_WAIT_MS = 500;
 /** The maximum number of contents that are checked in one turn of the event loop. */
@@ -297,7 +297,10 @@ export class FileBlobStore implements BlobStore {
     }
   }
 
-  /** Makes the durable contents of sinks visible. If two sinks wrote the same content, one of its places is used. */
+  /**
+   * Makes the durable contents of sinks visible. If two sinks wrote the same content, the index gets one of the two
+   * places.
+   */
   async publish(results: readonly SinkResult[]): Promise<void> {
     this.#mustTakeWrites();
     for (const result of results) this.#publish(result);
@@ -336,7 +339,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * If another index file has replaced the opened one, which was lost or damaged, switches to the new file. Does
+   * Switches to a new index file, if one has replaced the opened file because the opened file was lost or damaged. Does
    * nothing while something is being written. The contents of this process's lane enter the new index when the lane is
    * taken again.
    */

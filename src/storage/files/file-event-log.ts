@@ -44,10 +44,10 @@ interface Poison {
  * Crashes:
  * - A crash during `append` leaves the file at any length between the old length and the new length. Whole lines of an
  *   unacknowledged call can remain, followed by a partial line.
- * - A crash during `quarantine` leaves the log unchanged, or cut off with its tail in quarantine.
- * - A crash during `rotate` leaves the old log in place, or the new log in place and the old one in the archive. The
- *   log's name always points to a file, because the old file is linked into the archive before the new file is renamed
- *   over it. Therefore, the file system must support hard links.
+ * - A crash during `quarantine` leaves the log either unchanged, or without its tail, which is then in quarantine.
+ * - A crash during `rotate` leaves either the old log in place, or the new log in place and the old log in the archive.
+ *   The log's name always points to a file, because the old file is linked into the archive before the new file is
+ *   renamed over it. Therefore, the file system must support hard links.
  *
  * Failures: The lines of a failed write or sync are cut off, because nobody may read lines that are not durable. A
  * failed sync also poisons the log: the log takes no writes until the disk takes a write and a sync of another file.
@@ -67,7 +67,7 @@ export class FileEventLog implements EventLog {
   /** The descriptor for changes. It is open from the first append, cut or sealing until the file is replaced. */
   #fd: number | undefined;
   #waiting: Waiting[] = [];
-  /** Set while lines are being written and synced. Reads wait until it resolves. */
+  /** Set while lines are being written and synced. Reads wait until this promise resolves. */
   #flushing: Promise<void> | undefined;
   /** The last event that waits to be written, or the head of the log if no event waits. */
   #tail: Head;

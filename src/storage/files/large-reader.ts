@@ -43,7 +43,7 @@ export interface ReadLargeOptions {
   readonly onStored?: (bytes: number) => void;
   /**
    * True to check the checksum of each piece of a packed file, in addition to the hash of the whole content. The
-   * checksums also detect changes of the compressed bytes that unpack to the same content.
+   * checksums also detect changes in the compressed bytes that do not change the unpacked content.
    */
   readonly isStrict?: boolean;
 }

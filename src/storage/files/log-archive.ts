@@ -19,7 +19,7 @@ export function archiveName(span: SeqSpan): string {
 }
 
 /**
- * Writes and syncs a new log that begins with the line of `first`, under a temporary name, and returns its path.
+ * Writes a new log under a temporary name, syncs it, and returns its path. The log begins with the line of `first`.
  * Replaces a file of that name, which an interrupted sealing has left.
  */
 export function prepareLog(disk: Disk, path: string, first: SealedEvent): string {

@@ -87,7 +87,10 @@ class LineSplitter {
     this.#lineNumber = first === undefined || from === undefined ? 1 : from.seq - first + 1;
   }
 
-  /** Reads a chunk, and returns the lines that it completes, perhaps none; `undefined` after the last whole line. */
+  /**
+   * Reads a chunk. Returns the lines that the chunk completes, which may be none. Returns `undefined` after the last
+   * whole line.
+   */
   next(): RawLine[] | undefined {
     this.#makeRoom();
     const room = this.#buffer.subarray(this.#filled);

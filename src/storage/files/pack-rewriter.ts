@@ -10,8 +10,9 @@ import { PackWriter } from "./pack-writer.ts";
 
 /**
  * Copies contents of packs to a free lane: first to the end of the pack in that lane, if there is one, then into new
- * packs. The caller holds the collector's lock exclusively. Other processes may still hold lanes (see `PackLeases`),
- * but do not write to them meanwhile. The packs in these lanes are not changed.
+ * packs. The caller holds the collector's lock exclusively. A lane is the place of one pack to which one writer at a
+ * time appends (see `PackLeases`). Other processes may still hold lanes, but do not write to them meanwhile. The packs
+ * in their lanes are not changed.
  */
 export class PackRewriter {
   readonly #files: BlobFiles;
@@ -36,8 +37,8 @@ export class PackRewriter {
 
   /**
    * Copies contents of a sealed pack, durably, and returns their new places, for the index. Leaves out a damaged
-   * content if `mayDrop` is true for it. Returns `undefined`, and keeps no copy, if the pack is missing, or if
-   * `mayDrop` is false for a damaged content.
+   * content for which `mayDrop` returns true. Returns `undefined`, and keeps no copy, if the pack is missing, or if
+   * `mayDrop` returns false for a damaged content.
    */
   async copy(
     pack: PackRow,

@@ -22,14 +22,14 @@ export interface PackSinkOptions {
 }
 
 /**
- * Writes contents synchronously to one lane (see `PackLeases`). The contents are visible once the result of `finish` is
- * published.
+ * Writes contents synchronously to the packs of one lane, to which only this sink's writer appends (see `PackLeases`).
+ * The contents are visible once the result of `finish` is published.
  */
 export interface PackSink extends ContentSink {
   has(hash: Hash): boolean;
   /** Makes all contents durable. The sink takes nothing after that. */
   finish(): SinkResult;
-  /** Drops all contents. Idempotent; after `finish` it does nothing. */
+  /** Drops all contents. Idempotent; does nothing after `finish`. */
   abandon(): void;
 }
 

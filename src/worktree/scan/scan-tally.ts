@@ -23,7 +23,7 @@ export interface Weight {
   bytes: number;
 }
 
-/** Counts the paths and bytes of one root in a scan, against its limits. */
+/** Counts the paths and bytes of one root during a scan, and compares them with the root's limits. */
 export class ScanTally {
   readonly #limits: CaptureLimits;
   readonly #weights: Weight[] = [];

@@ -354,9 +354,9 @@ function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
 }
 
 /**
- * Returns the folder with the names `parts`, in which a requested path lies. Returns `undefined` if the scan cannot
- * enter the folder. If `exact` is false, also returns `undefined` for a new folder, and for a folder in a new folder:
- * the whole new folder is already queued.
+ * Returns the folder that contains a requested path. `parts`: the names on the way from the root to this folder.
+ * Returns `undefined` if the scan cannot enter the folder. If `exact` is false, also returns `undefined` for a new
+ * folder, and for a folder in a new folder: the whole new folder is already queued.
  */
 function wayTo(
   scan: RootScan,

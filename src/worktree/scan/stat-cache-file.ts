@@ -16,8 +16,9 @@ const PREFIX_BYTES = 24;
 const FEW_CHANGES = 2000;
 /**
  * The maximum total size of the appended batches, as a fraction of the size of the first part (see the file format
- * below). `APPENDED_BYTES` applies instead if it is more. Once the batches have reached the maximum, the file is
- * rewritten. The maximum is low, because every process that loads the file must parse all appended batches as text.
+ * below). If `APPENDED_BYTES` is more than this fraction, `APPENDED_BYTES` is the maximum. Once the batches have
+ * reached the maximum, the file is rewritten. The maximum is low, because every process that loads the file must parse
+ * all appended batches as text.
  */
 const MOST_APPENDED = 1 / 64;
 const APPENDED_BYTES = 16 * 1024;
@@ -151,9 +152,9 @@ export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheF
 }
 
 /**
- * True if the file still has the first part that this process last read or wrote. Another process may have replaced
- * that part by one that lacks rows which this process saved earlier. An appended batch has only later changes, so these
- * rows would be lost.
+ * True if the file still has the first part that this process last read or wrote. Another process may have replaced it
+ * by a first part without rows that this process saved earlier. An appended batch has only later changes, so these rows
+ * would be lost.
  */
 function isStill(disk: Disk, path: string, { bytes, crc }: CacheFile): boolean {
   const fd = disk.open(path, "read");

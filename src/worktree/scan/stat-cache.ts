@@ -17,8 +17,8 @@ import type { KnownGit } from "../git/root-git.ts";
 import { isSameStat } from "../files/same-stat.ts";
 
 /**
- * The maximum number of changes beside the table, or half the number of the table's rows if that is more. If there are
- * more changes, they are merged into the table.
+ * The maximum number of changes that the cache keeps beside the table. If half the number of the table's rows is more,
+ * that is the maximum. If there are more changes, they are merged into the table.
  */
 const MOST_CHANGES = 65_536;
 /** The initial capacity, in rows, of a table that `putAll` fills. */
@@ -38,7 +38,10 @@ export interface ExcludedName {
   readonly isFolder: boolean;
 }
 
-/** A path directly in a folder, of which the cache remembers an entry, or at least an entry of a path beneath. */
+/**
+ * A child of a folder: a path directly in the folder. The cache remembers an entry for the child, or for a path beneath
+ * the child.
+ */
 export interface KnownChild {
   readonly name: string;
   readonly path: WorkspacePath;
@@ -87,20 +90,20 @@ export class StatCache {
   /** Maps each path that was noted after the table was made to its state; `null` if the path was removed. */
   readonly #changes = new Map<WorkspacePath, KnownRow | null>();
   /**
-   * Maps the path of each folder to the names of the children that are in `#changes`, or have a path beneath them
-   * there.
+   * Maps the path of each folder to the names of its changed children. A child is changed if `#changes` has the child,
+   * or a path beneath the child.
    */
   readonly #changedIn = new Map<string, Set<string>>();
   /**
-   * Maps the path of a folder to its last listing. Has the roots, and the folders that were listed after the table was
-   * made.
+   * Maps a folder to its last listing. Has entries for the roots, and for the folders that were listed after the table
+   * was made.
    */
   readonly #listings = new Map<WorkspacePath, Listing>();
   readonly #notedPaths = new Set<WorkspacePath>();
   readonly #notedListings = new Set<WorkspacePath>();
   /** Maps the path of each folder to the names in the folder that the rules exclude. */
   readonly excluded = new NotedMap<readonly ExcludedName[]>();
-  /** Maps the path of each ignore file in the roots to its text, as it was last read. */
+  /** Maps the path of each ignore file in the roots to the file as it was last read. */
   readonly rules = new NotedMap<KnownRules>();
   /**
    * Maps the topmost folder of each git repository to the repository. A repository whose topmost folder is above a root
@@ -183,7 +186,7 @@ export class StatCache {
 
   /**
    * Like `put`, for many paths. If the cache is empty and not pinned, the paths that come in path order go directly
-   * into the table. Beside the table, a path takes ten times as much memory.
+   * into the table. A path that is kept beside the table, as a change, takes ten times as much memory.
    */
   putAll(known: Iterable<NotedPath>, readAtNs: bigint): void {
     if (this.#table.rows > 0 || this.#changes.size > 0 || this.#pins > 0) {

@@ -76,8 +76,8 @@ export interface Columns {
 }
 
 /**
- * The columns in the order in which they lie in a buffer. Each has the width of its elements, in bytes. The wide
- * numbers come first, so that each column is aligned.
+ * The columns, in the order in which they lie in a buffer. The number after each name is the width of one element, in
+ * bytes. The wide columns come first, so that each column is aligned.
  */
 const LAYOUT: Layout = [
   ["mtimeNs", 8, (b, at, rows) => new BigInt64Array(b, at, rows)],
