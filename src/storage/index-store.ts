@@ -142,7 +142,10 @@ export interface IndexStore {
   close(): Promise<void>;
 }
 
-/** An estimate: after event `seq`, the private contents took at most this many bytes in the store. */
+/**
+ * An estimate: after event `seq`, the private contents (prompts, files kept aside, and states and objects of git) took
+ * at most `bytes` bytes in the store.
+ */
 export interface PrivateBound {
   readonly seq: number;
   readonly bytes: number;
@@ -175,8 +178,8 @@ export interface IndexBatch {
    */
   readonly iterations: Iterable<IterationRow>;
   /**
-   * Work at other copies according to the events. The index merges each row with the row that it has of the same work.
-   * Default: none.
+   * The work at other copies of the workspace that the events tell of. The index merges a row with an earlier row of
+   * the same work. Default: none.
    */
   readonly remoteWork?: readonly RemoteWorkRow[];
   /** The ticks of the events, ascending. A tick replaces an earlier tick of the same record. Default: none. */
@@ -207,7 +210,7 @@ export interface TickRange {
 
 export interface StoredTree {
   readonly hashes: FolderHashes;
-  /** The event after which the hashes cover every changed folder. 0: the hashes cover all folders. */
+  /** The hashes cover every folder that was changed after this event. 0: the hashes cover all folders. */
   readonly after: number;
 }
 
@@ -276,8 +279,8 @@ export const ENTRY_BATCH = 2_000;
 
 /**
  * Throws `INTEGRITY_VIOLATION` if the batch does not follow the index. The batch's head must be above the head of the
- * index. The batch's events must ascend between the two heads. No iteration may be above the batch's head. The first
- * root itself must not have an iteration.
+ * index. The batch's events must be in ascending order, after the index's head and not after the batch's head. No
+ * iteration may be after the batch's head. The first root itself must not have an iteration.
  */
 export function checkIndexBatch(head: Head, batch: IndexBatch): void {
   const last = batch.head.seq;

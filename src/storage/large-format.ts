@@ -72,7 +72,7 @@ export interface PieceHead {
   readonly crc: number;
 }
 
-/** Returns the head of a piece; `undefined` if it is cut off, or if a length is out of its range. */
+/** Returns the head of a piece; `undefined` if the head is cut off, or if a length in it is out of range. */
 export function decodePieceHead(head: Buffer): PieceHead | undefined {
   if (head.length < PIECE_HEAD_BYTES) return undefined;
   const stored = head.readUInt32BE(0);

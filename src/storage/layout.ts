@@ -84,11 +84,17 @@ export interface WorkspaceLayout {
   readonly index: string;
   /** The stats of files at their last capture. Derived. */
   readonly statCache: string;
-  /** Links to the objects of the workspace's git repositories, and notes of them. Derived. */
+  /**
+   * The folder in which git folders of the workspace are kept. Most objects in it are links to the files of the
+   * repositories. Derived.
+   */
   readonly keptGit: string;
   /** SQLite: the workspace's lock. Never deleted. */
   readonly lock: string;
-  /** The cursor and the holder of each of the workspace's replicas. */
+  /**
+   * For each replica of the workspace: its cursor (the last event that it has acknowledged) and its holder (such as a
+   * token).
+   */
   readonly replicas: string;
   /** The paths that were changed off the record. */
   readonly offRecord: string;

@@ -13,8 +13,8 @@ import type { Lock } from "./lock.ts";
  *
  * Implementations: `fileBackends` and `memoryBackends`. `fileBackends` keeps packs and NDJSON in files. The caller of
  * `fileBackends` passes the indexes and the locks. On a real disk, these are the indexes and locks of SQLite.
- * `src/backends/registry.ts` chooses the implementation by the store's URL. No other module names the implementations,
- * except for tests.
+ * `src/backends/registry.ts` chooses the implementation by the store's URL. Only that module and tests name the
+ * implementations.
  *
  * Contract
  * - Each call returns a new object, which must be closed. Two objects of one address behave as if two processes had
@@ -24,7 +24,9 @@ import type { Lock } from "./lock.ts";
  * - The small files beside these parts (notes, lists, caches) are on a disk, in the folders of the layout.
  */
 export interface StorageBackends {
-  /** Opens the blob store, which all workspaces of the store share. Creates its missing files and folders. */
+  /**
+   * Opens the blob store, which all workspaces of the store share. Creates missing files and folders of the blob store.
+   */
   readonly openBlobs: (layout: StoreLayout, how: HowToOpenBlobs) => Promise<OpenedBlobs>;
   /** Opens a log, which need not exist. Throws `IO` if the log cannot be read. */
   readonly openLog: (paths: LogPaths, how?: HowToOpenLog) => Promise<EventLog>;
@@ -58,7 +60,7 @@ export interface StorageBackends {
   /**
    * Finds contents in another store, which may be damaged. Skips unreadable parts. Writes and locks nothing. `home`:
    * the store's folder on a disk, for which `isStore` is true. Yields each copy of a content, until the caller removes
-   * the content from `wanted`. Backends that keep nothing on a disk still read stores in files.
+   * the content from `wanted`. Backends in memory implement this function, too: they read stores that are in files.
    */
   readonly findContents: (home: string, wanted: ReadonlyMap<Hash, unknown>) => AsyncIterable<FoundContent>;
 }

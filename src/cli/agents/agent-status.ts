@@ -36,7 +36,7 @@ export interface AgentStatus {
   readonly active: boolean;
   /** The time of the agent's last call of a hook (ISO-8601), in any scope; `null` if the agent has never called one. */
   readonly last_call: string | null;
-  /** The version of Chronicle that answered the last call; `null` if there was none. */
+  /** The version of Chronicle that answered the last call; `null` if there was no call. */
   readonly version: string | null;
   readonly problems: readonly AgentProblem[];
 }
@@ -51,8 +51,9 @@ interface AgentProblem {
 }
 
 /**
- * If a session file is newer than the last call of a hook by more than this time, in milliseconds, the agent has worked
- * without its hooks. A smaller difference is normal, because an agent may write to the file after its hooks have run.
+ * The maximum time, in milliseconds, by which a session file may be newer than the last call of a hook. If the file is
+ * newer than that, the agent has worked without its hooks. A smaller difference is normal, because an agent may write
+ * to the file after its hooks have run.
  */
 const GRACE_MS = 120_000;
 const DAY_MS = 86_400_000;
@@ -382,8 +383,8 @@ function switchedOff(agent: AgentConfig, base: AgentBase): { readonly what: stri
 }
 
 /**
- * Returns the text of a file; `undefined` if it is missing or unreadable. If this process cannot read the file, the
- * user's agent cannot read it, either.
+ * Returns the text of a file; `undefined` if the file is missing or unreadable. If this process cannot read the file,
+ * the user's agent cannot read it, either.
  */
 function textOrNothing(file: string): string | undefined {
   try {

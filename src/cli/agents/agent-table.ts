@@ -92,7 +92,7 @@ interface ListedStyle {
   readonly foldersAbove?: number;
 }
 
-/** The text of a new file of hooks. It has a version, because Cursor ignores a file without one. */
+/** The text of a new file of hooks. It has a version, because Cursor ignores a file without a version. */
 const LISTED_EMPTY = '{\n  "version": 1\n}\n';
 
 function listedHooksFile(path: string, style: ListedStyle, reader: ClientReader): ConfigFile {
@@ -214,8 +214,8 @@ const PLAIN = { comments: false, byteOrderMark: true };
 
 // The following shapes describe the files that each client accepts. They were determined by running Claude Code
 // 2.1.197, Codex 0.169 and Gemini CLI 0.61 with a file of each kind. A shape ignores names that it does not list, as
-// the clients do. Only a `closed` shape refuses them. A later version may reject more files. `agentStatus` then reports
-// that the agent works without calling its hooks.
+// the clients do. Only a `closed` shape refuses such names. A later version of a client may reject more files.
+// `agentStatus` then reports that the agent works without calling its hooks.
 
 const STRING = { is: "string" } as const;
 const BOOLEAN = { is: "boolean" } as const;
@@ -337,7 +337,7 @@ const CODEX_EVENTS =
   "PreToolUse PostToolUse PermissionRequest PreCompact PostCompact SessionStart SessionEnd UserPromptSubmit Stop " +
   "SubagentStart SubagentStop";
 
-/** Codex ignores the whole file if it has an unknown name at the top level. */
+/** Codex ignores the whole file if the file has an unknown name at the top level. */
 const CODEX_HOOKS_FILE: Shape = {
   is: "object",
   closed: true,

@@ -57,7 +57,7 @@ ${command.includes(" --strict") ? strictAnswer() : "input | (hook)\nexit 0\n"}`;
 
 /**
  * Returns the lines that run the hook so that no tool runs if the hook fails or takes too long. The lines start the
- * hook and \`sleep\` at the same time. When one of these two ends, it ends the other one.
+ * hook and `sleep` at the same time. When one of these two ends, it ends the other one.
  */
 function strictAnswer(): string {
   return `refuse() {

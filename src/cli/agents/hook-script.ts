@@ -21,8 +21,8 @@ interface HookScript {
   readonly image: string;
   readonly version: string;
   /**
-   * The value of `XDG_CONFIG_HOME` during the installation, if this variable was set. Chronicle's key is in a folder
-   * beneath it.
+   * The value of `XDG_CONFIG_HOME` during the installation, if this variable was set. The folder with Chronicle's key
+   * is beneath this path.
    */
   readonly configHome: string | undefined;
 }

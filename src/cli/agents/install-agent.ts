@@ -33,8 +33,8 @@ export interface FilePlan {
   readonly backup: string | undefined;
   /**
    * True if the user has another MCP server with the name of Chronicle's server. An installation leaves that server
-   * unchanged. (For an uninstallation, this case does not count.) Also true if the user has edited or written the file
-   * of a command. That file then stays as it is.
+   * unchanged; an uninstallation does not check this. Also true if the user has edited or written the file of a
+   * command. That file then stays as it is.
    */
   readonly namesake: boolean;
   /** The folders to remove if they are empty once the file is removed, the innermost one first. */

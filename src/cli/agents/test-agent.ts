@@ -21,7 +21,9 @@ interface Step {
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
-/** The name and the input of a tool that writes a file, by the name of the agent. */
+/**
+ * Maps the name of each agent to a function that returns the name and the input of the agent's tool for writing a file.
+ */
 const TOOL: Readonly<Record<string, (file: string) => readonly [name: string, input: Record<string, unknown>]>> = {
   claude: (file) => ["Write", { file_path: file }],
   codex: (file) => ["apply_patch", { command: `*** Begin Patch\n*** Add File: ${file}\n+x\n*** End Patch` }],

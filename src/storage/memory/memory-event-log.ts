@@ -51,7 +51,7 @@ export interface MemoryLogOptions {
   readonly isCopy?: boolean;
   /** For a log that does not begin at event 1: the event right before its first line. */
   readonly after?: Head | undefined;
-  /** Called after `append` or `rotate` has added lines. `quarantine` does not call it. Default: nothing is called. */
+  /** Called after `append` or `rotate` has added lines, but not after `quarantine`. Default: nothing is called. */
   readonly onChange?: () => void;
 }
 

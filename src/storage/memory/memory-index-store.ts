@@ -288,7 +288,7 @@ class PathHistory {
   readonly #folders = new Map<WorkspacePath, Names>();
   #bySeq: IterationRow[] = [];
 
-  /** Adds all rows or none. Throws `INTEGRITY_VIOLATION` if a path would have two iterations at one seq. */
+  /** Adds all rows, or none of them. Throws `INTEGRITY_VIOLATION` if a path would have two iterations at one seq. */
   add(rows: readonly IterationRow[]): void {
     this.#refuseDuplicates(rows);
     for (const row of rows) {

@@ -13,7 +13,7 @@ const ROOT_ID = 1;
 /** The maximum number of cached folder numbers, and of cached folder paths. A full cache is cleared. */
 const CACHED = 20_000;
 
-/** The numbers of folders. Rows of other tables refer to a folder by its number. */
+/** The table that gives each folder a number. Rows of other tables refer to a folder by its number. */
 export class FolderTable {
   readonly #sql: Statements;
   readonly #ids = new Map<WorkspacePath, number>();

@@ -18,8 +18,9 @@ const FORMAT = 11;
  * - `iterations`: names are bytes, so that their order is path order. `kind`: 0 is a deletion, 1 a file, 2 a symlink, 3
  *   a folder, 4 a protected file. `mtime_ns`: the nanoseconds after `mtime`, which is in milliseconds.
  * - `tree`: the Merkle hash of a folder as of a seq; NULL if the folder was removed.
- * - `ticks`: one row for each piece of work (`TickRow`), by the seq of its last event. `kind` and `outcome` are places
- *   in `TICK_KINDS` and `TICK_OUTCOMES`; `actor`, `session` and `turn` are rows of `tick_words`, whose words are bytes.
+ * - `ticks`: one row for each piece of work (`TickRow`), by the seq of its last event. `kind` and `outcome` are
+ *   positions in `TICK_KINDS` and `TICK_OUTCOMES`. `actor`, `session` and `turn` refer to rows of `tick_words`, whose
+ *   words are bytes.
  * - `private_bound`: at most one row (`PrivateBound`).
  */
 const TABLES = `

@@ -129,7 +129,7 @@ export function iterationRow(path: WorkspacePath, row: Row): IterationRow {
   return { path, seq: numberAt(row, 0), iteration: numberAt(row, 1), entry: entryOf(path, row) };
 }
 
-/** Every iteration of every path, by folder and name. */
+/** The table of all iterations of all paths, by folder and name. */
 export class IterationTable {
   readonly #sql: Statements;
   readonly #folders: FolderTable;
@@ -431,7 +431,10 @@ const SINGLES = 8;
 const LEAST_ROWS = 128;
 const MOST_ROWS = 2_048;
 
-/** The minimum number of folders for which a page must give the rows to be worth reading. */
+/**
+ * The minimum number of folders whose rows must be taken from a page. If fewer are taken, the page was not worth
+ * reading.
+ */
 const WORTH = 4;
 
 /**

@@ -36,7 +36,8 @@ const WAIT_FOR_WRITERS_MS = 10_000;
 
 /**
  * The index in an SQLite file. Its write-ahead log is synced on commit only for a `durable` change. A power cut can
- * lose other commits, but never damages the file. Lost commits can be rebuilt from the packs and the large files.
+ * lose other commits, but never damages the file. The rows of a lost commit can be rebuilt from the packs and the large
+ * files.
  */
 class SqliteBlobIndex implements BlobIndex {
   readonly #disk: Disk;

@@ -14,7 +14,7 @@ const CANTOPEN = 14;
 const CONSTRAINT = 19;
 const NOT_A_DATABASE = 26;
 
-/** Maps those extended result codes that tell which system call failed to their names (sqlite.org/rescode.html). */
+/** The names of the extended result codes that tell which system call failed (sqlite.org/rescode.html). */
 const CALLS: Readonly<Record<number, string>> = {
   266: "SQLITE_IOERR_READ",
   522: "SQLITE_IOERR_SHORT_READ",

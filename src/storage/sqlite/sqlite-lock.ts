@@ -10,9 +10,9 @@ const LONGEST_SLEEP_MS = 50;
 
 /**
  * A lock between processes: a transaction on an empty SQLite file. An exclusive lock is `BEGIN EXCLUSIVE`, and a shared
- * lock is a reading transaction. The kernel drops the byte-range locks on the file when the process ends, however it
- * ends. The file is never deleted, and cannot be damaged, because it is never written to. No other code in this process
- * may open the file, because closing the file would drop the lock.
+ * lock is a read transaction. The kernel drops the byte-range locks on the file when the process ends, however it ends.
+ * The file is never deleted, and cannot be damaged, because it is never written to. No other code in this process may
+ * open the file, because closing the file would drop the lock.
  *
  * Requests to one object are served in order. Requests of several processes can be served in another order: a waiter
  * for an exclusive lock can be overtaken by shared holders that follow one another without a gap.
@@ -27,7 +27,7 @@ export class SqliteLock implements Lock {
   #closed = false;
   #isWithoutJournal = false;
 
-  /** The first request opens the file, or creates it with mode 0600. Its folder must exist. */
+  /** The first request opens the file, or creates it with mode 0600. The folder of the file must exist. */
   constructor(disk: Disk, path: string) {
     this.#disk = disk;
     this.#path = path;

@@ -20,7 +20,7 @@ export class Statements {
   }
 
   all(sql: string, ...cells: readonly Cell[]): readonly Row[] {
-    // With `setReturnArrays` rows are arrays, which the types of node:sqlite cannot express.
+    // After `setReturnArrays`, each row is an array. The types of node:sqlite do not express this.
     return this.#of(sql).all(...cells) as unknown as Cell[][];
   }
 
