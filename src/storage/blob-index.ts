@@ -46,7 +46,7 @@ export interface PackState {
    * place of one pack to which one writer at a time appends (`BlobLayout.activePack`).
    */
   readonly lane: number | undefined;
-  /** The length, in bytes, of the part from the start of the pack that is durable and already checked. */
+  /** The length, in bytes, of the beginning of the pack that is durable and already checked. */
   readonly bytes: number;
 }
 

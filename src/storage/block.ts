@@ -23,8 +23,8 @@ import { freeBytes } from "../util/free-bytes.ts";
  * ```
  *
  * - The ULID identifies a pack, because the file name of a pack changes when the pack is sealed.
- * - Codec 0: s = r. Codec 1: one zstd frame that unpacks to r bytes. Codec 1 is used if it saves at least 5%.
- * - A scan finds the beginnings of blocks by the first CRC.
+ * - Codec 0: s = r. Codec 1: one zstd frame that unpacks to r bytes. Codec 1 is used if compression saves at least 5%.
+ * - The first CRC (bytes 16 to 19) shows a scan that a block begins here.
  * - The contents are checked by their SHA-256. The second CRC is checked only if a whole block is read (by `verify`, or
  *   for another store). The second CRC also detects changed bits of a zstd frame that do not affect the contents.
  */

@@ -15,8 +15,8 @@ import type { Hash } from "../core/values/hash.ts";
  *     quarantine/                damaged packs and large files that a repair has replaced; they are not read
  *     index.db, gc.db            the index (derived); the lock of the collector
  *   workspaces/<id>/             see `WorkspaceLayout`
- *   forgotten/<id>/              the same for a forgotten history that can be brought back
- *   workspaces/<id>.new/         a workspace being made; <id>.forgotten: one being removed; garbage after a crash
+ *   forgotten/<id>/              the files of a forgotten history that can be brought back
+ *   workspaces/<id>.new/         a workspace being made; <id>.forgotten: being removed; both are garbage after a crash
  *   lock.db                      the lock for making, naming or removing workspaces
  *   lock.db.<n>                  the locks for beginning a workspace in a folder
  * ```
@@ -120,7 +120,7 @@ export interface LogPaths extends Pick<WorkspaceLayout, "log" | "archive" | "qua
  *
  * ```
  * upstream/                     the mirror from event 1 on: its log and related files, see `MirrorLayout`
- *   from-<seq>/                 the mirror that starts after that event; the one with the greatest seq is in force
+ *   from-<seq>/                 the mirror that starts after event <seq>; the mirror with the greatest seq is in force
  *   former/<first>-<last>.wal   logs of mirrors that were given up
  *   witness.json                the first contradiction between the origin's history and this one
  *   withheld                    the contents that the history names and this replica did not take

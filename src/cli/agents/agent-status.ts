@@ -128,7 +128,7 @@ function commandProblems(io: Io, path: string, owner: HookOwner): AgentProblem[]
   } catch (error) {
     const errno = errnoOf(error);
     if (errno === undefined) throw error;
-    const hint = `move away what is there, then: ${installAgain(owner.agent, owner.base)}`;
+    const hint = `move away what is at this path, then: ${installAgain(owner.agent, owner.base)}`;
     return [{ what: `the hook ${path} cannot be read (${errno})`, hint, stops: true }];
   }
 }

@@ -89,7 +89,7 @@ function hookChecks(io: Io, places: HookPlaces): DoctorCheck[] {
  */
 function troubleChecks(io: Io, places: HookPlaces): Checks {
   const { lines, file } = recentTroubles(io, places);
-  const hint = `fix what the last one names; ${file} has them all, and may be removed`;
+  const hint = `fix what the last line names; ${file} has all lines, and may be removed`;
   const trouble = (name: string, of: readonly string[]): DoctorCheck[] => {
     if (of.length === 0) return [];
     return [{ name, ok: false, detail: `${counted(of.length, "trouble")} in the last day; ${lastOf(of)}`, hint }];

@@ -32,7 +32,7 @@ export function readJsonc(text: string): JsonObject {
 
 export function malformed(why: string): ChronicleError {
   return new ChronicleError("REFUSED", `this configuration file cannot be read: ${why}`, {
-    hint: "mend it first; nothing was written",
+    hint: "mend this file first; nothing was written",
   });
 }
 

@@ -5,7 +5,7 @@ import { optional } from "../../util/optional.ts";
 
 export function corrupt(hash: Hash, where: string, why: string): ChronicleError {
   return new ChronicleError("BLOB_CORRUPT", `content ${hash} is damaged in ${where}: ${why}`, {
-    hint: "Run verify to see all that is damaged; recording the same content again mends it.",
+    hint: "`chronicle verify` lists everything that is damaged. Recording the same content again repairs this content.",
     data: { hash, where },
   });
 }
@@ -38,5 +38,5 @@ export function poisoned(what: string, { why, errno, cause, path, stays }: Still
 }
 
 export function stillSays(errno: string): StillPoisoned {
-  return { why: `the disk still refuses a write there (${errno})`, errno };
+  return { why: `the disk still refuses writes (${errno})`, errno };
 }

@@ -15,7 +15,7 @@ interface MemoryBackendsOptions extends Pick<StorageBackends, "isStore" | "findC
 
 /**
  * Returns the empty storage of one store, in the memory of this process. The storage lives as long as the returned
- * object. Opening an address again opens the same log, index or lock, even from several stores that share the object.
+ * object. Opening an address again opens the same log, index or lock, even if several stores share the returned object.
  */
 export function memoryBackends({ disk, isStore, findContents }: MemoryBackendsOptions): StorageBackends {
   const logs = new Map<string, MemoryLogState>();

@@ -460,7 +460,7 @@ function hintForEmpty(folder: string, obstacle: string | undefined): string {
   const first = obstacle === undefined ? "" : `move ${obstacle} away; then `;
   return (
     `nothing is recorded in it now; to bring back the folder and what was deleted in it: ` +
-    `${first}\`chronicle undo\` or \`chronicle restore MOMENT\`. To make it again, empty: mkdir ${quotePath(folder)}`
+    `${first}\`chronicle undo\` or \`chronicle restore MOMENT\`. To make the folder again without contents: mkdir ${quotePath(folder)}`
   );
 }
 
@@ -484,11 +484,12 @@ interface Held {
 }
 
 function hintForHeld(folder: string, { obstacle, back, adoptable }: Held): string {
-  const first = obstacle === undefined ? "mount it or put it back" : `move ${obstacle} away and put the folder back`;
+  const first =
+    obstacle === undefined ? "mount the folder, or put it back" : `move ${obstacle} away and put the folder back`;
   const moved =
-    adoptable === undefined ? "" : `if it was moved to FOLDER: chronicle init FOLDER --adopt ${adoptable}\n`;
+    adoptable === undefined ? "" : `if the folder was moved to FOLDER: chronicle init FOLDER --adopt ${adoptable}\n`;
   return (
     `${first}; nothing was recorded as deleted\n${moved}` +
-    `if it is gone for good: mkdir ${quotePath(folder)}, then: ${back}`
+    `if the folder is gone for good: mkdir ${quotePath(folder)}, then: ${back}`
   );
 }

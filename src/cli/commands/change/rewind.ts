@@ -97,7 +97,7 @@ async function turnMeant(context: CommandContext, workspace: WorkspaceApi, asked
     const turn = counted[back - 1];
     if (turn !== undefined) return turn;
     if (!all.some((one) => one.turn.startsWith(asked)))
-      throw new ChronicleError("NOT_FOUND", `there is no turn ${asked}: ${counted.length} can be counted back`, {
+      throw new ChronicleError("NOT_FOUND", `there is no turn ${asked}: only ${counted.length} can be counted back`, {
         hint: LIST,
       });
   }

@@ -41,7 +41,7 @@ async function undoTakes(context: CommandContext, workspace: WorkspaceApi): Prom
     return next === undefined ? undefined : takenWords(next);
   } catch (error) {
     context.say(
-      `chronicle: what was done before could not be read: ${printable(error instanceof Error ? error.message : "")}`,
+      `chronicle: the earlier history could not be read: ${printable(error instanceof Error ? error.message : "")}`,
     );
     return undefined;
   }
@@ -168,7 +168,7 @@ function refuseRecordOptions({ input, json }: CommandContext): void {
   const names = asked.flatMap(([name, isGiven]) => (isGiven ? [name] : []));
   if (names.length === 0) return;
   throw usageError(
-    `--otr and ${names.join(", ")} do not go together: off the record there is nothing to take back, to tell or to keep`,
+    `--otr and ${names.join(", ")} do not go together: a run off the record is not recorded, so nothing of it can be taken back, printed or kept`,
     `leave out --otr, or ${names.join(", ")}`,
   );
 }
@@ -224,7 +224,7 @@ async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | un
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   if (!isThere(places.home)) {
     if (!isNamed) return undefined;
-    throw new ChronicleError("NOT_FOUND", "there is no workspace yet, and so none of this name", {
+    throw new ChronicleError("NOT_FOUND", "the store has no workspace yet, so no workspace has this name", {
       hint: "leave out -w, or begin a history: chronicle init",
     });
   }

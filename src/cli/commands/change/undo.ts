@@ -238,7 +238,7 @@ async function partIn(context: CommandContext, workspace: WorkspaceApi, argument
   const named = quotePath(argument);
   throw usageError(
     `${argument} is the name of a recorded file`,
-    `\`chronicle undo --file ${named}\` takes back the work on it, and \`chronicle undo ${named}:1-9\` only that at its lines`,
+    `\`chronicle undo --file ${named}\` takes back the work on this file, and \`chronicle undo ${named}:1-9\` only the work at these lines`,
   );
 }
 

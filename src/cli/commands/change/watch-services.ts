@@ -169,7 +169,7 @@ function installedLines({ io, paint, worded }: CommandContext, shape: InstalledS
   const since = recorder?.since ?? null;
   const now =
     recorder === null || since === null
-      ? "started; it does not record yet, because it still reads the folder: `chronicle status` says when"
+      ? "started; the watch records nothing before it has read the folder: `chronicle status` says when it records"
       : `recording since ${localMinute(since, io.now())} (pid ${recorder.pid})`;
   return [
     `${paint("green", first)}: ${printable(folder)}; ${worded(now)}`,

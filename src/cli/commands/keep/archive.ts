@@ -118,6 +118,6 @@ function nextStep(context: CommandContext, { workspace }: ImportArchiveShape, fo
   if (folder !== undefined) return `its folder is ${printable(folder)}`;
   const adopt = shownCommand(["chronicle", "init", "--adopt", workspace, "DIR"]);
   return context.worded(
-    `it has no folder here: \`chronicle -w ${workspace} list\` shows it, and \`${adopt}\` gives it one`,
+    `the workspace has no folder here: \`chronicle -w ${workspace} list\` shows it, and \`${adopt}\` gives it a folder`,
   );
 }
