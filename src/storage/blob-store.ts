@@ -27,8 +27,8 @@ export interface BlobStore {
   sound(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /**
    * Takes a lease, which keeps the collector from freeing anything. If a caller records an event because `has` returned
-   * the event's contents, the caller takes the lease before it calls `has`. It holds the lease until the event is
-   * durable. Many leases may be held at once. Each batch holds one lease.
+   * the event's contents, the caller takes the lease before it calls `has`. The caller holds the lease until the event
+   * is durable. Many leases may be held at once. Each batch holds one lease.
    */
   lease(): Promise<HeldLock>;
   /**

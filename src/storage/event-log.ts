@@ -26,8 +26,8 @@ export interface EventLog {
   /** The end of the log, as this object has last read or written it. */
   readonly head: LogEnd;
   /**
-   * The seq of the present log's first line, as of the last `refresh`. It is 1, or the seq of the event with which a
-   * compaction began this log. In a mirror that starts behind an anchor, it is the seq after the anchor.
+   * The seq of the present log's first line, as of the last `refresh`. This seq is 1, or the seq of the event with
+   * which a compaction began this log. In a mirror that starts after an anchor, this is the seq after the anchor.
    */
   readonly firstSeq: number;
   /** Checks whether another process has appended, and moves `head` to the present end. Never writes. */

@@ -8,8 +8,8 @@ import type { WorkspacePath } from "../core/values/path.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 
 /**
- * Data derived from the log, for fast answers. Deleting the index changes no answer, because it can be rebuilt from the
- * log and the blobs.
+ * Data derived from the log, for fast answers. Deleting the index changes no answer, because the index can be rebuilt
+ * from the log and the blobs.
  *
  * Backends: `MemoryIndexStore`, `SqliteIndexStore`.
  *
@@ -126,7 +126,7 @@ export interface IndexStore {
   treeRows(): Promise<readonly TreeRow[]>;
   /**
    * Yields the iterations of all paths with `after < seq <= upTo`, in batches, sorted by seq. The audit that compares
-   * the index with the log reads them.
+   * the index with the log reads these iterations.
    */
   rowsBetween(after: number, upTo: number): AsyncIterable<readonly IterationRow[]>;
   /**
@@ -226,8 +226,8 @@ export interface EventRow {
   /** The hash of the event. If `offset` is negative, the hash of the base that holds the record. */
   readonly hash: Hash;
   /**
-   * The offset in the file that holds this seq. If it is negative, the line was compacted away, and its record is in a
-   * base. The records of this base begin at byte −offset.
+   * The offset in the file that holds this seq. If the offset is negative, the line was compacted away, and its record
+   * is in a base. The records of this base begin at byte −offset.
    */
   readonly offset: number;
   /** The length of the line, in bytes, without the newline. */

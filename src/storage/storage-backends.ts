@@ -18,7 +18,7 @@ import type { Lock } from "./lock.ts";
  *
  * Contract
  * - Each call returns a new object, which must be closed. Two objects of one address behave as if two processes had
- *   opened the address: the lock admits one writer at a time, and each object sees the durable changes of the other.
+ *   opened the address. The lock admits one writer at a time, and each object sees the durable changes of the other.
  * - Opening creates only folders, locks and derived files. A log that does not exist is empty, and its first append
  *   creates it.
  * - The small files beside these parts (notes, lists, caches) are on a disk, in the folders of the layout.

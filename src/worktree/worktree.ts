@@ -208,9 +208,8 @@ export interface ScanRequest {
   readonly absentRoot?: "removed" | "known";
   /**
    * The ids of roots that the caller found on another device or mount than before. The scan itself adds the roots whose
-   * remembered device differs. If the scan does not recognise the remembered files in one of these roots, it throws
-   * `NOT_FOUND`, because a mount may be missing. `accepted`: missing paths count as gone, whatever the device of a root
-   * is.
+   * remembered device differs. If one of these roots does not have its remembered files, the scan throws `NOT_FOUND`,
+   * because a mount may be missing. `accepted`: missing paths count as gone, whatever the device of a root is.
    */
   readonly elsewhere?: ReadonlySet<string | undefined> | "accepted";
   /** Called from time to time with the number of paths scanned. */

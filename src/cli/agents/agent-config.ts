@@ -36,8 +36,8 @@ export interface ConfigFile {
    */
   foldersMade?(text: string): number | undefined;
   /**
-   * The end of a sentence about an agent and a file that the agent does not accept, such as `ignores the whole file` or
-   * `does not start with this file`.
+   * The words after the agent's name in a sentence about a file that the agent does not accept. Examples: `ignores the
+   * whole file`, `does not start with this file`.
    */
   readonly otherwise: string;
   /** Returns the reason why the agent does not accept a text; `undefined` if the agent accepts it. */

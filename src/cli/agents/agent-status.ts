@@ -159,8 +159,8 @@ function offSettings(agent: AgentConfig, base: AgentBase): AgentProblem[] {
 }
 
 /**
- * Reports the events that have no hook of Chronicle, if other events have one. In that case, the agent's work is only
- * partly recorded.
+ * Reports the events that have no hook of Chronicle, if other events have such a hook. In that case, the agent's work
+ * is only partly recorded.
  */
 function missingHooks(agent: AgentConfig, base: AgentBase, states: readonly FileState[]): AgentProblem[] {
   const hint = installAgain(agent, base);

@@ -28,8 +28,8 @@ import { pluginFile } from "./opencode-plugin.ts";
 import { dropTomlServer, hasTomlNamesake, ourTomlServer, putTomlServer, tomlMisfit } from "./toml-mcp.ts";
 
 /**
- * The timeout of a hook, in seconds (ten minutes). It is long, because the first capture of a large project may take
- * long.
+ * The timeout of a hook, in seconds (ten minutes). The timeout is long, because the first capture of a large project
+ * may take long.
  */
 const SECONDS = 600;
 

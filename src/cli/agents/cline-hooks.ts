@@ -2,13 +2,13 @@ import type { ConfigFile } from "./agent-config.ts";
 import type { Shape } from "./json-shape.ts";
 import { ownFile } from "./own-file.ts";
 
-// A file in one of Cline's folders of hooks belongs to an event if its name is the name of the event, with or without
-// one of several extensions. Cline runs all files of an event. Chronicle's files have the extension `.bash`, which
-// people hardly ever use. They therefore do not replace a hook of the user (`PreToolUse`, `PreToolUse.sh`,
-// `PreToolUse.py`). Cline obeys the `#!` line of a file, not its extension.
+// A file in Cline's folders of hooks has the name of an event, with or without one of several extensions. Cline runs
+// all files of an event. Chronicle's files have the extension `.bash`, which people hardly ever use. Chronicle's files
+// therefore do not replace a hook of the user (`PreToolUse`, `PreToolUse.sh`, `PreToolUse.py`). Cline obeys the `#!`
+// line of a file, not its extension.
 
 /**
- * The events that get a hook of Chronicle. Cline waits only for the hooks before and after a tool; it continues while
+ * The events that get a hook of Chronicle. Cline waits only for the hooks before and after a tool, and continues while
  * the other hooks run. In spite of its name, `SessionShutdown` is called when a turn was interrupted, mostly in place
  * of `TaskCancel`.
  */
@@ -33,7 +33,7 @@ const STRICT_SECONDS = 100;
 /**
  * Returns the text of a hook after its first lines.
  *
- * - The script adds three facts to the beginning of the input, because Cline does not pass them: the name of the event
+ * - The script adds three facts that Cline does not pass to the beginning of the input. These are the name of the event
  *   as in the file name, the folder in which the tools work, and the folder of Cline's conversations.
  * - Cline ignores the exit code of a hook. If the command ends with the code 2, which must stop the tool, the script
  *   prints an answer that stops the tool.
@@ -127,7 +127,7 @@ export const CLINE_SERVERS: Shape = {
 };
 
 /**
- * The time limit, in seconds, in the entry of Chronicle's MCP server. Without a limit in its entry, Cline silently
+ * The time limit, in seconds, in the entry of Chronicle's MCP server. If the entry has no limit, Cline silently
  * continues without a server that needs more than three seconds to start.
  */
 export const CLINE_SECONDS = 60;

@@ -15,7 +15,7 @@ import { quotePath } from "../../core/shell/quote-command.ts";
 
 const WATCHES = "/proc/sys/fs/inotify/max_user_watches";
 const INSTANCES = "/proc/sys/fs/inotify/max_user_instances";
-/** The number of inotify watches that most projects need. A lower limit is too low. */
+/** The minimum limit on inotify watches. A lower limit is too low for most projects. */
 const FEW_WATCHES = 8_192;
 
 /**

@@ -66,7 +66,7 @@ export function configPath(agent: AgentConfig, path: string, { scope, env, userH
   return join(wholePath(`$${moved.variable}`, folder), inner);
 }
 
-/** The path of a folder that does not exist. Systems use it as the home folder of users that have none. */
+/** The path of a folder that does not exist. Systems use this path as the home folder of users that have none. */
 const NO_HOME = "/nonexistent";
 
 /** Throws `USAGE` in the scope `user` if the home folder is unknown. */
@@ -129,7 +129,7 @@ export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
 /**
  * Returns the text of a file without Chronicle's entries. If only these entries have changed since the backup, returns
  * the text of the backup. The backup has the original formatting: the installation may have split lines, and removing
- * an entry does not join them again.
+ * an entry does not join these lines again.
  */
 function withoutEntries(
   agent: AgentConfig,

@@ -25,7 +25,7 @@ export interface CollectWish {
  * Frees the space of all contents that are not kept. The caller holds the collector's lock exclusively, so that no
  * batch is open. Other processes may still hold lanes, but do not write to them meanwhile. (A lane is the place of one
  * pack to which one writer at a time appends: see `PackLeases`.) The collection does not change the packs in these
- * lanes. It only removes from the index those of their contents that are not kept.
+ * lanes. The contents in these packs that are not kept are only removed from the index.
  *
  * Order for each pack: First, the kept contents are copied to another pack and synced. Second, their new places are
  * made durable in the index. Third, the old pack is removed. Without the second step, the index could name places in a

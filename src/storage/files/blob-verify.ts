@@ -48,9 +48,9 @@ class Progress {
 }
 
 /**
- * Reads every pack and every large file, and yields the faults, including those of the index. In a lane (the place of
- * one pack to which one writer at a time appends, see `PackLeases`), bytes that the index has not published are not
- * checked, because nothing relies on them. The caller holds a lease, unless the store is read-only.
+ * Reads every pack and every large file, and yields the faults, including those of the index. A lane is the place of
+ * one pack to which one writer at a time appends (see `PackLeases`). Bytes in a lane that the index has not published
+ * are not checked, because nothing relies on them. The caller holds a lease, unless the store is read-only.
  */
 export async function* verifyBlobs(files: BlobFiles, options: BlobVerifyOptions): AsyncGenerator<BlobProblem> {
   const packs = packFiles(files);

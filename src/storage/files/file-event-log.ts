@@ -447,7 +447,7 @@ export class FileEventLog implements EventLog {
   }
 }
 
-/** The reason for which a log stays poisoned if it is not known which of its bytes are durable. */
+/** The reason why a log stays poisoned: it is not known which bytes of the log are durable. */
 const STAYS: StillPoisoned = { why: "bytes that can be read from the log may not have reached the disk", stays: true };
 
 function isSame(seen: FileStat | "missing" | undefined, now: FileStat): boolean {

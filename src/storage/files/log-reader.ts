@@ -8,8 +8,9 @@ import { firstSeq, newlineAfter } from "./log-tail.ts";
 const NEWLINE = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
 /**
- * The size of the first buffer. It is small because often only the first line is wanted. The buffer doubles before each
- * later read, up to `CHUNK_BYTES`. Beyond `CHUNK_BYTES`, the buffer grows only for a line that does not fit.
+ * The size of the first buffer. The first buffer is small, because often only the first line is wanted. The buffer
+ * doubles before each later read, up to `CHUNK_BYTES`. Beyond `CHUNK_BYTES`, the buffer grows only for a line that does
+ * not fit.
  */
 const FIRST_CHUNK_BYTES = 4 * 1024;
 /** The number of chunks that are read in one turn of the event loop. */

@@ -131,7 +131,7 @@ interface SeenPack {
  * the file that an earlier call found in it. This call updates the map, so that later calls need not read the same
  * header again.
  *
- * The index states how many bytes of the pack are settled: durable and checked. The bytes after the settled ones are
+ * The index states how many bytes of the pack are settled: durable and checked. The bytes after the settled bytes are
  * the tail. The contents in the tail are compared with their hashes. The blocks before the first damaged block are made
  * durable and published. The damaged block and everything after it are cut off.
  *

@@ -83,8 +83,8 @@ export class PackRewriter {
     if (lane === undefined) return false;
     try {
       const { index } = this.#files;
-      // If the lane does not have this pack any more, taking the lane has sealed the damaged pack unchanged, or has
-      // removed it because no content of it was sound.
+      // The lane may not have this pack any more. In that case, taking the lane has sealed the damaged pack unchanged,
+      // or has removed the pack because it had no sound content.
       if (lane.grant.pack?.ulid !== pack.ulid) return isSealedRow(index.packOf(pack.ulid));
       const writer = new PackWriter(this.#files, lane.grant);
       withTrouble(`sealing pack ${pack.ulid}`, () => writer.seal());

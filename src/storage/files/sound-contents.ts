@@ -71,7 +71,7 @@ type Places = Pick<BlobIndex, "find" | "packs">;
 /**
  * Finds out, when a content is put again, whether its stored bytes are sound. A block or large content is read on its
  * first use. If it is sound, all threads of this process remember that. If it is damaged, only this object does. The
- * caller treats a damaged content as not stored, and replaces its stored bytes by those of the put.
+ * caller treats a damaged content as not stored, and replaces the stored bytes by the bytes of the put.
  */
 export class SoundContents {
   readonly #disk: Disk;

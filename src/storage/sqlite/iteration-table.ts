@@ -399,7 +399,7 @@ export class LastRows {
     else this.#rows.put(path, { row: { path, seq, iteration, entry: entry && { ...entry, path } }, before });
   }
 
-  /** Returns the iteration of a path in force at a seq; `undefined` if it is not cached. */
+  /** Returns the iteration of a path in force at a seq; `undefined` if that iteration is not cached. */
   at(path: WorkspacePath, seq: number): IterationRow | undefined {
     const last = this.#rows.get(path);
     if (last === undefined || last.row.seq <= seq) return last?.row;

@@ -6,9 +6,9 @@ const MOST_ROWS = 100;
 
 /**
  * Remembers the answers to queries by record id, because most operations ask for the same few records, which seldom
- * change. The owner of this object makes it forget the answers about a record when an event of that record is added,
- * and all answers when the index has changed in any other way. Ids with lone surrogates are not remembered, because the
- * database cannot tell such ids apart.
+ * change. The owner calls `forgetRecord` when it adds an event of a record. It calls `forget` when it adds many events,
+ * and when the index has changed in any other way. Ids with lone surrogates are not remembered, because the database
+ * cannot tell such ids apart.
  */
 export class KnownRecords {
   readonly #last = new Map<string, EventRow | undefined>();

@@ -221,9 +221,9 @@ function isOnOtherDevice(cache: StatCache, path: WorkspacePath, dev: bigint): bo
 const MOST_LOOKED_FOR = 64;
 
 /**
- * True if the root has the remembered files and links, judged by a sample: at least one of the sample has its
- * remembered size and time, or at least half of the sample exist with their remembered kinds. Also true if no file or
- * link is remembered.
+ * True if the root has the remembered files and links, judged by a sample. It suffices that one of the sample has the
+ * remembered size and time, or that half of the sample exist with their remembered kinds. Also true if no file or link
+ * is remembered.
  */
 function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "fs">, path: WorkspacePath): boolean {
   const files = [...cache.beneath(path, cache.rowOf(path))].filter((one) => cache.get(one)?.entry.kind !== "dir");
@@ -356,7 +356,7 @@ function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
 /**
  * Returns the folder that contains a requested path. `parts`: the names on the way from the root to this folder.
  * Returns `undefined` if the scan cannot enter the folder. If `exact` is false, also returns `undefined` for a new
- * folder, and for a folder in a new folder: the whole new folder is already queued.
+ * folder and for all folders beneath it, because a new folder is queued as a whole.
  */
 function wayTo(
   scan: RootScan,

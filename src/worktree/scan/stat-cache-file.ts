@@ -83,7 +83,10 @@ interface Later {
   readonly rules: readonly (readonly [WorkspacePath, KnownRules | null])[];
   /** Absent in older files. */
   readonly git?: readonly (readonly [WorkspacePath, KnownGit | null])[];
-  /** Each changed folder, with true if it is in the cache, and false if it was removed. Absent in older files. */
+  /**
+   * The changed folders, each with true if the cache has the folder, and false if the folder was removed. Absent in
+   * older files.
+   */
   readonly gitFolders?: readonly (readonly [string, boolean])[];
 }
 

@@ -84,8 +84,8 @@ function idOf({ session, turn }: TurnShape): string {
 const LIST = "`chronicle turns` lists the turns; give one of them, `last`, or a number counted back";
 
 /**
- * Returns the turn that the text `asked` names. `last` and numbers count back, from 1 for the last turn. They count
- * only turns that changed something and are not undone. Throws `NOT_FOUND` or `AMBIGUOUS`.
+ * Returns the turn that the text `asked` names. `last` and numbers count back, from 1 for the last turn. Only turns
+ * that changed something and are not undone are counted. Throws `NOT_FOUND` or `AMBIGUOUS`.
  */
 async function turnMeant(context: CommandContext, workspace: WorkspaceApi, asked: string): Promise<TurnShape> {
   const all = await workspace.turns({ ...turnsFilter(context), limit: Number.MAX_SAFE_INTEGER });

@@ -41,8 +41,8 @@ async function begin(context: CommandContext): Promise<number> {
     throw usageError("--keep needs --pid: it commits the transaction when that process has ended", "add --pid <pid>");
   const options: TransactionOptions = {
     ...optional({ name, session }),
-    // The transaction owns all changes to the folder. The scope is given explicitly, because its default over a server
-    // is `actions`.
+    // The transaction owns all changes to the folder. The scope is given explicitly, because the default scope over a
+    // server is `actions`.
     scope: "folder",
     // This process cannot be the owner of the transaction, because this process ends at once. Without `--pid`, the
     // transaction stays open until it is committed or rolled back.
