@@ -31,8 +31,8 @@ export interface StorageBackends {
   /** Opens a log, which need not exist. Throws `IO` if the log cannot be read. */
   readonly openLog: (paths: LogPaths, how?: HowToOpenLog) => Promise<EventLog>;
   /**
-   * Opens an index, and discards it first if it is damaged. If the disk takes no writes, calls `tell` with a sentence
-   * that says what the index cannot do.
+   * Opens an index. If the index is damaged, first discards it. If the disk takes no writes, calls `tell` with a
+   * sentence that says what the index cannot do.
    */
   readonly openIndex: (address: string, tell?: (note: string) => void) => Promise<IndexStore>;
   /** Makes an empty temporary index, which only the returned object uses. */

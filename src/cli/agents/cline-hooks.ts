@@ -33,8 +33,8 @@ const STRICT_SECONDS = 100;
 /**
  * Returns the text of a hook after its first lines.
  *
- * - The script adds three facts that Cline does not pass to the beginning of the input. These are the name of the event
- *   as in the file name, the folder in which the tools work, and the folder of Cline's conversations.
+ * - At the beginning of the input, the script adds three facts that Cline does not pass. These are the name of the
+ *   event as in the file name, the folder in which the tools work, and the folder of Cline's conversations.
  * - Cline ignores the exit code of a hook. If the command ends with the code 2, which must stop the tool, the script
  *   prints an answer that stops the tool.
  */

@@ -238,7 +238,7 @@ interface Group {
 }
 
 interface Wanted {
-  /** The wanted contents of packs, by block, in the order of packs and blocks. */
+  /** The wanted contents that are in packs, grouped by block. The groups are in the order of packs and blocks. */
   readonly groups: readonly Group[];
   readonly large: ReadonlyMap<Hash, LargePlace>;
   /** The wanted contents that are in the index and not known to be damaged. */

@@ -171,7 +171,9 @@ export class FileBlobStore implements BlobStore {
     return this.hasSync(hash) && this.#noted(hash, this.#sound.stateOf(hash));
   }
 
-  /** The blocks of this store that were read and found sound, for sinks in other threads. */
+  /**
+   * The memory that notes which blocks of this store were found sound (`CheckedBlocks`), for sinks in other threads.
+   */
   get checkedBlocks(): SharedArrayBuffer {
     return this.#checked.buffer;
   }
@@ -243,7 +245,7 @@ export class FileBlobStore implements BlobStore {
 
   async *verify(options: BlobVerifyOptions = {}): AsyncIterable<BlobProblem> {
     await this.#followIndex();
-    // A store that cannot be written cannot be locked, and no process can collect it.
+    // A store that cannot be written cannot be locked. It needs no lease, because no process can collect it.
     const lease = this.#readOnly ? undefined : await this.#lease.take();
     try {
       yield* verifyBlobs(this.#files, options);

@@ -50,7 +50,7 @@ export class PackWriter {
   #ulid: string | undefined;
   /**
    * The offset at which the last block ends. All bytes after this offset come from a failed write, or from blocks that
-   * were taken back.
+   * `takeBack` has removed.
    */
   #end: number;
   #syncedEnd: number;
@@ -141,8 +141,8 @@ export class PackWriter {
   }
 
   /**
-   * Removes blocks, last first. Stops at a block that is not the last one of the lane, or that is synced or being
-   * synced. A synced block stays, because another batch may have published it.
+   * Removes blocks, the last block first. Stops at a block that is not the last block of the lane, or that is synced or
+   * being synced. A synced block stays, because another batch may have published it.
    */
   takeBack(blocks: readonly { readonly ulid: string; readonly offset: number; readonly bytes: number }[]): void {
     for (const block of blocks.toReversed()) {

@@ -155,8 +155,8 @@ export class SoundContents {
     const stored = bytes.subarray(head.headBytes);
     const damaged = damagedIn(head, unpackBlock(head, stored));
     if (damaged.length > 0) return new Set(damaged.map((one) => one.hash));
-    // All contents are sound here. A wrong checksum then means that a byte has changed which affects no content. The
-    // whole block counts as damaged nevertheless.
+    // All contents are sound here. If the checksum is wrong nevertheless, bytes have changed without an effect on the
+    // contents. The whole block then counts as damaged.
     return isStoredWhole(head, stored) ? new Set() : "all";
   }
 

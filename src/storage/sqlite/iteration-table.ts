@@ -145,7 +145,7 @@ export class IterationTable {
     this.#last.forget();
   }
 
-  /** Requires a transaction. */
+  /** Adds iterations. Requires a transaction. */
   addAll(rows: Iterable<IterationRow>): void {
     const inserts = new RowInserts(this.#sql, "iterations", 10);
     let folderPath: WorkspacePath | undefined;
@@ -336,7 +336,7 @@ export class IterationTable {
     return (folder) => namedRows(ahead.of(folder), 1) ?? this.foldersIn(folder);
   }
 
-  /** The paths are unordered. */
+  /** Returns the paths with an iteration in `after < seq <= upTo`, in any order. */
   touched(after: number, upTo: number): WorkspacePath[] {
     return this.#paths("SELECT DISTINCT folder, name FROM iterations WHERE seq > ? AND seq <= ?", after, upTo);
   }
@@ -355,13 +355,13 @@ export class IterationTable {
     return { rows, end: { seq: numberAt(last, 0), folder: numberAt(last, 8), name: bytesAt(last, 9) } };
   }
 
-  /** The paths are unordered. */
+  /** Returns the paths whose last component is, or with `isPart` contains, `name`, in any order. */
   named(name: string, isPart: boolean): WorkspacePath[] {
     const where = isPart ? "instr(lower(name), lower(?)) > 0" : "name = ?";
     return this.#paths(`SELECT DISTINCT folder, name FROM iterations WHERE ${where}`, pathToBytes(name));
   }
 
-  /** The paths are unordered. */
+  /** Returns the paths with an iteration of a protected file, in any order. */
   protected(): WorkspacePath[] {
     return this.#paths(`SELECT DISTINCT folder, name FROM iterations WHERE kind = ${PROTECTED}`);
   }

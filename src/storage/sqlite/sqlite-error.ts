@@ -77,7 +77,7 @@ export interface DatabasePlace {
 
 /**
  * Converts an SQLite error to a `ChronicleError`. Returns any other error unchanged. SQLite does not pass on the
- * system's error, so after a disk error the disk is probed with a write.
+ * system's error. After a disk error, a test write to the disk therefore finds the errno.
  * - `INTEGRITY_VIOLATION`: the file is not a sound database, has a format that SQLite does not know, lacks a table or a
  *   column, or has a row that breaks the rules of its table.
  * - `LOCKED`: another connection has locked the database.

@@ -330,7 +330,7 @@ export class SqliteIndexStore implements IndexStore {
     });
   }
 
-  /** Requires a transaction. */
+  /** Stores folder hashes as of a seq. Requires a transaction. */
   #putTree(seq: number, { hashes, after }: StoredTree): void {
     for (const [folder, hash] of hashes) {
       const cell = hash === undefined ? null : hashToBytes(hash);

@@ -58,7 +58,7 @@ export interface ScanContext {
    * no seq.
    */
   readonly recordedSeq?: (() => Promise<number>) | undefined;
-  /** Called with each staging folder that the scan has found in a folder that receives files. */
+  /** Called with each staging folder that the scan has found, except a root's own staging folder (`STAGING_FOLDER`). */
   readonly onStaging: (path: WorkspacePath) => void;
   /** Called with the folder of each repository that a scan of some paths has met. */
   readonly onRepository: (folder: WorkspacePath) => void;

@@ -79,8 +79,8 @@ async function record(context: CommandContext, command: readonly string[]): Prom
 }
 
 /**
- * Throws `USAGE` if the file for `--summary` cannot be written, and the errors of `writtenPath`. Must be called before
- * the command runs, so that the error comes before the work is done.
+ * Throws `USAGE` if the file for `--summary` cannot be written. Also throws the errors of `writtenPath`. Must be called
+ * before the command runs, so that the error comes before the work is done.
  */
 function checkSummary(context: CommandContext): void {
   const file = context.input.text("summary");

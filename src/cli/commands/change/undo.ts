@@ -166,9 +166,9 @@ async function agreed(
 }
 
 /**
- * Returns options that name the shown operation, or the shown moment of `--since` or `--to`. With the given options, `undo` could
- * act on an operation that ended after the preview, and a relative time such as `10m` would mean a later moment. For
- * any other step, returns the given options.
+ * Returns options that name exactly the operation that was shown, or the moment that was shown for `--since` or `--to`.
+ * With the given options, `undo` could act on an operation that ended after the preview, and a relative time such as
+ * `10m` would mean a later moment. For any other step, returns the given options.
  */
 function shownStep(options: UndoOptions, { finished, operation, selection = "" }: UndoShape): UndoOptions {
   if (finished.length > 0) return options;

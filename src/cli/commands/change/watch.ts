@@ -21,8 +21,8 @@ interface Stopped {
 }
 
 /**
- * Resolves once the recording has ended. The first interrupt stops the recording. A second interrupt ends the process at
- * once, with exit code 130. A service also stops when the program was replaced.
+ * Resolves once the recording has ended. The first interrupt stops the recording. A second interrupt ends the process
+ * at once, with exit code 130. A watch that runs as a service also stops when the program was replaced.
  */
 async function untilStopped(context: CommandContext, recording: Recording): Promise<Stopped> {
   let stopping: Promise<SessionShape> | undefined;
