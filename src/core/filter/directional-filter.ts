@@ -8,7 +8,7 @@ export type ReplicaDirection = "to-replica" | "from-replica";
 export interface FilterSubject {
   readonly path: WorkspacePath;
   readonly kind: EntryKind;
-  /** The size of the path's content, in bytes. An unknown size never exceeds the limit. */
+  /** The size of the path's content, in bytes. A path of unknown size never exceeds the limit. */
   readonly size?: number;
 }
 

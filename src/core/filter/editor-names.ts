@@ -5,7 +5,7 @@ import { parentOf, type WorkspacePath } from "../values/path.ts";
 interface EditorFile {
   /**
    * The path of the file that is being edited. The found file counts as an editor's file only if a file exists at this
-   * path. `undefined` if the found file counts in any case.
+   * path. `undefined` if the found file is an editor's file in any case.
    */
   readonly beside: WorkspacePath | undefined;
 }

@@ -83,8 +83,9 @@ function partTest(text: string, folderOnly: boolean): PathTest {
 }
 
 /**
- * Returns a test for paths with a name that equals, begins with or ends with the text. The test finds the text first,
- * and then checks the characters around the text.
+ * Returns a test for paths with a component that consists of the text. With `anyHead`, other characters may precede the
+ * text in the component. With `anyTail`, other characters may follow the text. The test finds the text first, and then
+ * checks the characters around the text.
  */
 function placedTest(text: string, folderOnly: boolean, any: { anyHead: boolean; anyTail: boolean }): PathTest {
   const { anyHead, anyTail } = any;
@@ -107,7 +108,7 @@ const MAX_REMEMBERED = 4_000_000;
 /** The maximum length, in characters, of a folder path that is cached (`PATH_MAX` of Linux). */
 const MAX_REMEMBERED_NAME = 4096;
 
-/** The rules for paths as they apply in a folder; `undefined` if the folder is filtered out, with everything in it. */
+/** The state of the path rules in a folder. `undefined` if the folder, with everything in it, is filtered out. */
 type FolderState = RuleSet["start"] | undefined;
 
 /**

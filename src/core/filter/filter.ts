@@ -1,21 +1,22 @@
-/** The user's rules for the paths that a capture leaves out. They are recorded with each snapshot. */
+/** The user's rules for the paths that a capture leaves out. The rules are recorded with each snapshot. */
 export interface FilterOptions {
   /**
    * True if ignore files are applied as in git: nested files, files of the repository above the root, `info/exclude`,
-   * and the user's own file.
+   * and the user's global ignore file.
    */
   readonly useGitignore: boolean;
   /**
-   * A pattern without `/` matches an equal component of a path. A pattern with `/` matches if it is a substring of the
-   * path. For this comparison, every path gets a `/` at its beginning, and the path of a folder also gets one at its
-   * end.
+   * A pattern without `/` matches a path if a component of the path equals the pattern. A pattern with `/` matches a
+   * path that contains the pattern as a substring. For this comparison, every path gets a `/` at its beginning, and the
+   * path of a folder also gets one at its end.
    */
   readonly excludePatterns: readonly string[];
   /** Globs that match the names of files and folders. */
   readonly excludeGlobs: readonly string[];
   /**
-   * Patterns of the same form as `excludePatterns`. They take precedence over every other rule, but only a pattern with
-   * a component `.git` takes precedence over the rule for `.git`. The patterns never include the store itself.
+   * Patterns of the same form as `excludePatterns`. They take precedence over every other rule, with two exceptions.
+   * Only a pattern with a component `.git` takes precedence over the rule that excludes `.git`. No pattern includes the
+   * store itself.
    */
   readonly forceInclude: readonly string[];
 }
@@ -78,12 +79,12 @@ export interface RepositoryRules {
   readonly tracked: readonly string[];
 }
 
-/** A filter with everything on which it depends. The same value always gives the same answers. */
+/** A filter with everything on which its verdicts depend. Equal values always give the same verdicts. */
 export interface FilterSpec {
   readonly options: FilterOptions;
   /**
-   * The rule files in order of precedence, lowest first: the user's own file, `info/exclude`, and then the ignore files
-   * of folders, outer folders before inner folders.
+   * The rule files in order of precedence, lowest first: the user's global ignore file, `info/exclude`, and then the
+   * ignore files of folders, outer folders before inner folders.
    */
   readonly rules: readonly RuleFile[];
   /**

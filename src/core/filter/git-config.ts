@@ -10,7 +10,7 @@ export interface GitSetting {
 
 /**
  * Parses a configuration file as git's `config.c` does. Stops at the first line that git would refuse, and returns the
- * number of this line, from 1, as `damaged`.
+ * number of this line as `damaged`. The first line has the number 1.
  */
 export function parseGitConfig(text: string): { readonly settings: readonly GitSetting[]; readonly damaged?: number } {
   const reader = new ConfigReader(text.startsWith("\uFEFF") ? text.slice(1) : text);

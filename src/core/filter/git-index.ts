@@ -35,8 +35,8 @@ export interface IndexedEntry {
 /**
  * Parses an index file (`git help format-index`, versions 2 to 4). `hashBytes` is 20 in a SHA-1 repository, and 32 in a
  * SHA-256 one. Throws `UnusableIndex` for a split, sparse or damaged index, for an unknown version, and for an unknown
- * extension that must not be ignored (see `refuseExtensions`). Calls `onEntry` for each entry, also for each stage of a
- * conflict.
+ * extension that must not be ignored (see `refuseExtensions`). Calls `onEntry` for each entry. A path with a merge
+ * conflict has one entry for each stage.
  */
 export function parseGitIndex(bytes: Buffer, hashBytes: 20 | 32, onEntry?: (entry: IndexedEntry) => void): GitIndex {
   if (bytes.length < HEADER_BYTES + hashBytes || bytes.toString("latin1", 0, 4) !== "DIRC") refuse("it is damaged");
@@ -52,8 +52,8 @@ export function parseGitIndex(bytes: Buffer, hashBytes: 20 | 32, onEntry?: (entr
 }
 
 /**
- * Returns true if the checksum at the end matches, or is all zeros. git writes zeros if it is told to compute no
- * checksum (`index.skipHash`).
+ * Returns true if the checksum at the end of the index is correct or is all zeros. git writes zeros if it is told to
+ * compute no checksum (`index.skipHash`).
  */
 function isWhole(bytes: Buffer, end: number): boolean {
   const kept = bytes.subarray(end);
@@ -200,7 +200,7 @@ class EntryReader {
     this.#pending = end + 1;
   }
 
-  /** Keeps the last name that was put. A name with several stages (an unfinished merge) is kept once. */
+  /** Adds the name that `#put` has copied last. A name with several stages (a merge conflict) is added only once. */
   #keep(isRepository: boolean): void {
     if (this.#pending - this.#used < 2) {
       this.isNameless = true;

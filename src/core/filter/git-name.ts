@@ -14,10 +14,13 @@ const LEFT_OUT = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/gu;
 const SHORT = /^git~\d$/;
 const GIT = ".git";
 
-/** Matches every path that has such a name, and few other paths. A path that does not match needs no further test. */
+/**
+ * Matches every path with a name that some file system treats as `.git` or as the staging folder, and few other paths.
+ * A path that does not match needs no further test.
+ */
 const MAYBE = /git|chronicle|[^\p{ASCII}]/iu;
 
-/** Returns the path up to its first component `.git`; `undefined` if it has no such component. */
+/** Returns the path up to its first component `.git`; `undefined` if no component is `.git`. */
 export function gitFolderOf(path: WorkspacePath): WorkspacePath | undefined {
   const names = path.split("/");
   const at = names.indexOf(GIT);

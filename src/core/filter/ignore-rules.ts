@@ -63,8 +63,8 @@ export function byteText(name: string): string {
 
 /**
  * The compiled rules of one file. Names must be passed in the form that `byteText` returns. A file that exceeds
- * `MAX_RULE_FILE_BYTES` or `MAX_WILD_RULES` is not applied at all. A part of its rules alone could exclude paths that
- * the other rules include again.
+ * `MAX_RULE_FILE_BYTES` or `MAX_WILD_RULES` is not applied at all. If only some of its rules were applied, they could
+ * exclude paths that the other rules include again.
  */
 export class RuleSet {
   /** The reason why the file is not applied; `undefined` if it is applied. */
@@ -188,8 +188,8 @@ function arrange(paths: readonly LivePath[]): LivePaths {
 }
 
 /**
- * The rules for names at any depth. Plain names, `*tail` and `head*` are found by lookups. For tails and for heads, one
- * lookup is needed for each length of their text.
+ * The rules for names at any depth. Plain names, `*tail` and `head*` are found by lookups. The search for a tail or a
+ * head needs one lookup for each length that the tails or heads have.
  */
 class NameRules {
   readonly #exact = new Map<string, Slot>();

@@ -116,8 +116,8 @@ const ENDINGS: ReadonlySet<string> = new Set(["bak", "old", "orig", "save", "tmp
 const MOST_COPIES = 4;
 
 /**
- * Returns the name, followed by the names of the files of which it can be a copy. The fewer additions were removed from
- * a name, the earlier it comes.
+ * Returns the name, followed by the names of the files of which it can be a copy. The list begins with the names from
+ * which the fewest additions were removed.
  */
 function namesMeant(name: string): string[] {
   const names = [name];

@@ -16,7 +16,7 @@ export function foldCase(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-/** The tracked paths of a list. A path that ends with `/` stands for a separate repository. */
+/** Tracked paths that are given as a list. A path that ends with `/` stands for a separate repository. */
 export class ListedPaths implements TrackedPaths {
   readonly #paths = new Set<string>();
   readonly #folders = new Set<string>();

@@ -114,9 +114,9 @@ interface RowPlace {
 }
 
 /**
- * Tracks the entry rows of a base that is written or read, and enforces their order. The row of a folder must precede
- * the rows in the folder, the names in a folder must ascend, no path may occur twice, and live rows must be in live
- * folders.
+ * Tracks the entry rows while a base is written or read, and enforces the order of the rows. The row of a folder must
+ * precede the rows in the folder, the names in a folder must ascend, no path may occur twice, and live rows must be in
+ * live folders.
  */
 export class BaseRows {
   // These lists are indexed by depth. The root has the depth 0. The lists describe the folders in which the next row

@@ -30,7 +30,7 @@ interface OriginalEvent {
 
 /** The rest of a log, from the first line that does not verify. */
 interface OriginalTear {
-  /** The 1-based number of the first line that does not verify. `byte` is the offset of its first byte. */
+  /** The 1-based number of the first line that does not verify. `byte` is the offset of this line's first byte. */
   readonly line: number;
   readonly byte: number;
   /**

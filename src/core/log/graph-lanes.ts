@@ -1,4 +1,4 @@
-/** Some work in a list. The newest work is first in the list. */
+/** A piece of work in a list. The newest work is first in the list. */
 export interface Spanned {
   /** The seq of the event right before the work. */
   readonly fromSeq: number;

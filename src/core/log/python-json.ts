@@ -2,8 +2,8 @@ import { ChronicleError } from "../values/errors.ts";
 import type { Json } from "../values/event.ts";
 
 /**
- * JSON as Python's `json` module reads and writes it. This form is needed to check hashes of texts that this module
- * wrote. Numbers are kept as text, because Python distinguishes `1` from `1.0` and has integers of any size.
+ * JSON as Python's `json` module reads and writes it. This form is needed to check hashes of texts that Python wrote.
+ * Numbers are kept as text, because Python distinguishes `1` from `1.0` and has integers of any size.
  */
 export type PythonJson =
   | { readonly kind: "object"; readonly members: ReadonlyMap<string, PythonJson> }

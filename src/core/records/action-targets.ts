@@ -17,7 +17,10 @@ export interface TargetPayload {
 
 /** The folders from which relative paths and `~` are resolved. */
 export interface TargetFolders {
-  /** The roots of the workspace, such as the `roots` of a worktree. The first root must come first. */
+  /**
+   * The roots of the workspace, such as the `roots` of a worktree. The workspace's first root must be the first in the
+   * list.
+   */
   readonly roots: readonly TargetRoot[];
   /** The folder for which `~` stands in a command. */
   readonly home?: string | undefined;

@@ -92,7 +92,7 @@ export class Erasures {
     return (this.of(hash)?.seq ?? 0) > seq;
   }
 
-  /** Returns the changes of a plan whose kept-aside contents are not erased. */
+  /** Returns the changes of a plan, without those at paths whose kept-aside content is erased. */
   leftAside<T extends { readonly path: WorkspacePath }>(plan: Hash, changes: readonly T[]): readonly T[] {
     return changes.filter(({ path }) => this.ofAside(plan, path) === undefined);
   }

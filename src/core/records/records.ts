@@ -107,7 +107,7 @@ export interface SessionRecord {
  */
 export interface UndonePart {
   readonly path: WorkspacePath;
-  /** The events at the path whose changes are undone in part. They are not in the undo's `took`. */
+  /** The events at the path whose changes are undone in part. These events are not in the undo's `took`. */
   readonly took: SeqRanges;
 }
 
@@ -168,8 +168,8 @@ export interface IntentRecord {
   /**
    * Only for an undo of selected work: the ids of the operations of which the undo undoes only a part. The other
    * changes of these operations did not merge with later work, or were left alone. An `undo` without a selection skips
-   * these operations when it looks for the next operation to undo. It also skips an operation in `takes` that changed a
-   * path in `left`.
+   * these operations when it looks for the next operation to undo. Such an `undo` also skips an operation in `takes`
+   * that changed a path in `left`.
    */
   readonly passes?: readonly string[];
   /** Only for an undo of selected work: the events that the undo undoes. */

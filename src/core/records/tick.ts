@@ -1,7 +1,7 @@
 import type { LogEvent, RecordBody } from "../values/event.ts";
 
 /**
- * What a tick is:
+ * The kinds of ticks:
  * - `tool`, `command`: an action of an agent. A tool declares its paths; a command may change any path.
  * - `run`: a command that Chronicle ran.
  * - `edit`: changes that belong to no action and to no operation.
@@ -17,41 +17,47 @@ export const TICK_KINDS = [
 
 export type TickKind = (typeof TICK_KINDS)[number];
 
-/** How the work of a tick ended. `conflict`: an undo that did not merge with later work. */
+/**
+ * The outcomes of the work of a tick. `conflict`: an undo that did not merge with later work, or an open conflict
+ * between a folder and its origin.
+ */
 export const TICK_OUTCOMES = ["done", "open", "failed", "denied", "abandoned", "conflict"] as const;
 
 export type TickOutcome = (typeof TICK_OUTCOMES)[number];
 
 /** One piece of work, for drawing all work of a history over time. */
 export interface Tick {
-  /** The event that says this about the work. */
+  /** The seq of the event from which the tick was made. */
   readonly seq: number;
   /**
-   * The record of the work. A later tick of the same record replaces this one. `undefined` for the change of a file,
-   * which is a piece of work of its own.
+   * The id of the record of the work. A later tick with the same record id replaces this tick. `undefined` for the
+   * change of a file, which is a piece of work of its own.
    */
   readonly recordId: string | undefined;
   readonly kind: TickKind;
   readonly outcome: TickOutcome;
-  /** In epoch milliseconds. Equal to `started` if the work took no time that is known. */
+  /** The start and the end of the work, in ms since the epoch. The two times are equal if the duration is unknown. */
   readonly started: number;
   readonly ended: number;
   /**
-   * The actor. For changes that a replica has written, the id of the replica; `""` for changes that came from an origin,
-   * because their events do not name it.
+   * The actor. For changes that a replica has written, the id of the replica; `""` for changes that came from an
+   * origin, because the events of these changes do not name the origin.
    */
   readonly actor: string;
-  /** The session and its turn; `""` if there is none. */
+  /** The ids of the session and of the turn; `""` if there is no session or turn. */
   readonly session: string;
   readonly turn: string;
-  /** The number of changed paths; 0 while it is not known. */
+  /** The number of changed paths; 0 while this number is unknown. */
   readonly changed: number;
 }
 
-/** The part of an event from which a tick is made. A record that is left in a base has no more than this. */
+/**
+ * The fields of an event from which a tick is made. A record in a base has no other fields of its last event, except
+ * the recursion depth.
+ */
 export type TickSource = Pick<LogEvent, "seq" | "ts" | "op" | "recordId" | "record">;
 
-/** Returns the tick of an event; `undefined` for an event that is no work, or only a part of some work. */
+/** Returns the tick of an event; `undefined` if the event records no work, or only a part of other work. */
 export function tickOf(event: TickSource): Tick | undefined {
   if (event.op !== "upsert") return undefined;
   const { recordId } = event;
@@ -80,7 +86,10 @@ function plain({ seq, ts, record }: TickSource): Omit<Tick, "kind"> {
   };
 }
 
-/** The causes of changes that belong to the tick of an action or of an operation, or that are no work. */
+/**
+ * The causes of changes without a tick of their own. These changes belong to the tick of an action or of an operation,
+ * or are not work.
+ */
 const OF_OTHERS: ReadonlySet<unknown> = new Set([
   ...(["baseline", "action", "write", "restore", "undo", "redo", "resolve", "erase"] as const),
 ]);
@@ -88,7 +97,8 @@ const OF_OTHERS: ReadonlySet<unknown> = new Set([
 function tickOfFile(event: TickSource): Tick | undefined {
   const { record } = event;
   const { cause } = record;
-  // An action that such an event names is one of the other copy, and has no tick here.
+  // If an event with one of these causes names an action, this action is recorded in the other copy, and has no tick
+  // here.
   if (cause === "replica" || cause === "merge")
     return { ...plain(event), kind: "sync", actor: replicaOf(record), changed: 1 };
   if (OF_OTHERS.has(cause) || record["action"] !== undefined || record["intent"] !== undefined) return undefined;
@@ -123,7 +133,10 @@ function tickOfRun({ ts, recordId, record }: TickSource): Made | undefined {
 
 const OPERATIONS = ["write", "restore", "undo", "redo", "resolve"] as const;
 
-/** An operation is work once it has ended. The changes of a sync are work of their own. */
+/**
+ * Returns the tick of an operation that has ended; `undefined` while the operation is open, and for a sync. The changes
+ * of a sync have ticks of their own.
+ */
 function tickOfIntent({ ts, record }: TickSource): Made | undefined {
   const kind = OPERATIONS.find((one) => one === record["kind"]);
   if (kind === undefined || record["state"] !== "done") return undefined;
@@ -137,12 +150,18 @@ function tickOfIntent({ ts, record }: TickSource): Made | undefined {
   };
 }
 
-/** A snapshot that a session made is part of the session. */
+/**
+ * Returns the tick of a snapshot; `undefined` for a snapshot that a session made, because this snapshot is part of the
+ * session.
+ */
 function tickOfSnapshot({ record }: TickSource): Made | undefined {
   return record["session"] === undefined ? { kind: "snapshot" } : undefined;
 }
 
-/** The conflicts of an undo are told by the tick of the undo. */
+/**
+ * Returns the tick of a conflict between a folder and its origin; `undefined` for a conflict of an undo, because the
+ * tick of the undo has the outcome `conflict`.
+ */
 function tickOfConflict({ ts, record }: TickSource): Made | undefined {
   if (typeof record["origin"] !== "string") return undefined;
   const met = timeOf(record["met"], timeOf(ts, 0));

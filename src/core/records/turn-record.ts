@@ -99,7 +99,7 @@ export function decodePrompt(bytes: Uint8Array): Prompt {
   return { text: text(body, "text"), isCut, ...optional({ transcript, message }) };
 }
 
-/** Returns the longest prefix of the text that has at most `most` bytes in UTF-8. Does not cut a character apart. */
+/** Returns the longest prefix of the text that has at most `most` bytes in UTF-8. Does not split a character. */
 export function cutToBytes(words: string, most: number): string {
   const bytes = Buffer.from(words);
   if (bytes.length <= most) return words;

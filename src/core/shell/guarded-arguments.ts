@@ -4,8 +4,8 @@ import type { ShellWord } from "./shell-words.ts";
 
 /**
  * The paths that a program writes or removes according to its arguments. `personsCommandIn` reports a command that has
- * such a path in a guarded folder. It also checks the paths that `argumentsOf` (`shell-arguments.ts`) returns.
- * Therefore, `paths` may lack paths that `argumentsOf` returns. If `deep` is true, everything beneath the paths is
+ * such a path in a guarded folder. `personsCommandIn` also checks the paths that `argumentsOf` (`shell-arguments.ts`)
+ * returns. Therefore, `paths` need not contain these paths. If `deep` is true, everything beneath the paths is
  * affected.
  */
 export interface Guarding {
@@ -22,12 +22,12 @@ function given(words: readonly ShellWord[], valued: string): GivenOptions {
   return readOptions(words, new Set(valued.split(" ")));
 }
 
-/** Makes a reader that returns all operands. `valued` has the options that take a value, separated by blanks. */
+/** Returns a reader that returns all operands. `valued` lists the options that take a value, separated by blanks. */
 function operands(valued = ""): Reader {
   return (words) => ({ paths: given(words, valued).operands, deep: false });
 }
 
-/** Makes a reader that returns the values of these options, which are separated by blanks. */
+/** Returns a reader that returns the values of certain options. `options` lists these options, separated by blanks. */
 function named(options: string): Reader {
   return (words) => ({ paths: valuesOf(given(words, options), options), deep: false });
 }
@@ -85,7 +85,8 @@ function unzip(words: readonly ShellWord[]): Guarding {
 }
 
 /**
- * Reads `7z VERB ARCHIVE FILE…`. Its options can be anywhere. The value of an option is in the same word as the option.
+ * Reads `7z VERB ARCHIVE FILE…`. The options of `7z` can be anywhere. The value of an option is in the same word as the
+ * option.
  */
 function sevenZip(words: readonly ShellWord[]): Guarding {
   const end = words.findIndex(({ text }) => text === "--");

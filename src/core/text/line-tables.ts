@@ -10,7 +10,7 @@ export interface LineTable {
   readonly starts: Int32Array;
   /**
    * A number for the bytes of each line. Equal lines have equal numbers in all tables of one `LineTables`, as long as
-   * it remembers the number.
+   * this `LineTables` remembers the number.
    */
   readonly ids: Int32Array;
 }
