@@ -89,7 +89,7 @@ it.each(NUMBERS)(
     await host.snapshot();
     expect(await host.showAction(id)).toMatchObject({
       state: "abandoned",
-      reason: "its process belongs to another PID namespace, so that it counts as ended, and it did not finish it",
+      reason: "its process belongs to another PID namespace, and so counts as ended, without having finished the action",
     });
   },
 );

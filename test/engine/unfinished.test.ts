@@ -32,7 +32,7 @@ describe("an action that no process owns and nobody finishes", () => {
     await expect(workspace.compact({ dropArchive: true })).rejects.toMatchObject({ code: "REFUSED" });
     later(2);
     await workspace.compact({ dropArchive: true });
-    expect(await stateOf(workspace, action?.id)).toEqual(["abandoned", "nobody finished it within 24 hours"]);
+    expect(await stateOf(workspace, action?.id)).toEqual(["abandoned", "nobody finished the action within 24 hours"]);
     expect((await workspace.verify()).problems).toEqual([]);
   });
 

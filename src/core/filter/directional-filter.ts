@@ -24,8 +24,8 @@ export interface FilterPolicy {
 }
 
 /**
- * The maximum number of simple patterns that are tested one after the other. With more patterns, a lookup of names is
- * faster.
+ * The maximum number of simple patterns that are tested one after the other. With more patterns, the lookup of names in
+ * a `RuleTest` is faster.
  */
 const MAX_FAST = 12;
 
@@ -64,7 +64,8 @@ export class DirectionalFilter {
 
   /**
    * Returns true if the subject may be replicated in a direction. The patterns are compiled on first use. Throws
-   * `LIMIT_EXCEEDED` if there are more patterns than can be applied (2,000 with wildcards inside, 1 MiB of text).
+   * `LIMIT_EXCEEDED` if there are more patterns than can be applied (at most 2,000 with wildcards inside, and 1 MiB of
+   * text).
    */
   passes(subject: FilterSubject, direction: ReplicaDirection): boolean {
     if (direction === "from-replica" && (subject.size ?? 0) > this.#maxBytesFromReplica) return false;
@@ -84,7 +85,7 @@ export class DirectionalFilter {
 
 /**
  * Combines the patterns into one test. Simple patterns are tested first, unless there are too many of them (`MAX_FAST`)
- * or a pattern begins with `!`. The order of the patterns matters only if a pattern begins with `!`.
+ * or a pattern begins with `!`. Without such a pattern, the order of the patterns does not matter.
  */
 function compilePatterns(patterns: readonly FilterPattern[]): PathTest {
   const fast: PathTest[] = [];

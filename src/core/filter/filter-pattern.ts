@@ -32,8 +32,8 @@ export class FilterPattern {
 }
 
 /**
- * Returns a test for the pattern that uses only string operations; `undefined` if the pattern needs a matcher
- * (`RuleTest`). The following forms need no matcher. All forms except the last can end with `/`:
+ * Returns a test that uses only string operations; `undefined` if the pattern needs a matcher (`RuleTest`). The
+ * following forms need no matcher. All forms except the last can end with `/`:
  * - a name (`node_modules`)
  * - a path (`/docs/old`, `a/b`)
  * - a tail (`*.pyc`), a head (`tmp*`), or a part (`*cache*`)

@@ -54,11 +54,11 @@ export interface RuleFile {
    * The path, for example `src/.gitignore` or `.git/info/exclude`. A file outside of the root has its absolute path.
    */
   readonly source: string;
-  /** The text. Bytes that are not UTF-8 are lone surrogates, as in paths. */
+  /** The text. Lone surrogates stand for bytes that are not UTF-8, as in paths. */
   readonly text: string;
   /**
-   * The path of the root, such as `packages/x`, relative to the folder at which the patterns are anchored. Set only if
-   * this folder is above the root.
+   * Set only if the patterns are anchored at a folder above the root: the path of the root relative to that folder,
+   * such as `packages/x`.
    */
   readonly above?: string;
 }

@@ -1,6 +1,6 @@
 export interface GitSetting {
   /**
-   * The section and the key in lower case, with the part between them unchanged: `core.ignorecase`,
+   * The section and the key in lower case, with the subsection between them unchanged: `core.ignorecase`,
    * `includeif.gitdir:~/code/.path`.
    */
   readonly name: string;

@@ -18,7 +18,10 @@ interface CharClass {
   readonly ranges: readonly number[];
 }
 
-/** A compiled glob. A step is a code point, one of the marks below, or a class (`FIRST_CLASS - index`). */
+/**
+ * A compiled glob. A step is a code point, one of the negative constants below, or the number of a class (`FIRST_CLASS`
+ * minus the index of the class).
+ */
 export interface Glob {
   readonly steps: readonly number[];
   readonly classes: readonly CharClass[];
@@ -58,9 +61,9 @@ export function literalLength(pattern: string): number {
 
 /**
  * Compiles a glob. Returns `undefined` if the pattern can never match, because it has an open `[` or a lone `\` at the
- * end, or is too long. If `paths` is true, `**` crosses slashes. Otherwise, `**` is `*`, because the text is one name.
- * If `ignoreCase` is true, the glob matches as git does with `WM_CASEFOLD`, against text in small letters. In that
- * case, a capital after a `\`, or alone in a class, matches nothing.
+ * end, or is too long. If `paths` is true, `**` crosses slashes. Otherwise, `**` means the same as `*`, because the
+ * text is one name. If `ignoreCase` is true, the glob matches as git does with `WM_CASEFOLD`, against text in small
+ * letters. In that case, a capital after a `\`, or alone in a class, matches nothing.
  */
 export function compileGlob(pattern: string, paths: boolean, ignoreCase = false): Glob | undefined {
   if (pattern.length > MAX_PATTERN_LENGTH) return undefined;
@@ -78,8 +81,8 @@ class GlobCompiler {
   readonly #pattern: string;
   readonly #paths: boolean;
   /**
-   * The end of the literal prefix. git removes the prefix before it matches. Therefore, git treats a `**` directly
-   * after the prefix as if a slash preceded it.
+   * The end of the literal prefix. git removes the prefix before matching. Therefore, git treats a `**` directly after
+   * the prefix as if a slash preceded it.
    */
   readonly #wildFrom: number;
 

@@ -34,7 +34,7 @@ interface Slot {
   folder: number;
 }
 
-/** A rule for paths that can still match something beneath the current folder. */
+/** A path rule (a pattern with a `/`) that can still match something beneath the current folder. */
 interface LivePath {
   readonly rule: IgnoreRule;
   readonly glob: Glob;
@@ -42,9 +42,9 @@ interface LivePath {
 }
 
 /**
- * The rules for paths that can still match something in one folder. `named` maps the name of a child to the rules that
- * allow only this name as the next component. `after` is the state of such a rule beneath the child; `undefined` if the
- * rule ends with this name. `wild` has all other rules.
+ * The path rules (patterns with a `/`) that can still match something in one folder. `named` maps the name of a child
+ * to the rules that allow only this name as the next component. `after` is the state of such a rule beneath the child;
+ * `undefined` if the rule ends with this name. `wild` has all other rules.
  */
 export interface LivePaths {
   readonly named: ReadonlyMap<string, readonly { readonly live: LivePath; readonly after: GlobState | undefined }[]>;
@@ -113,8 +113,8 @@ export class RuleSet {
   }
 
   /**
-   * Returns the last rule that matches a child of a folder; `undefined` if no rule matches. `paths`: the rules for
-   * paths that apply in the folder.
+   * Returns the last rule that matches a child of a folder; `undefined` if no rule matches. `paths`: the path rules
+   * that apply in the folder.
    */
   find(name: string, isFolder: boolean, paths: LivePaths): IgnoreRule | undefined {
     const folded = this.#folded(name);
@@ -131,7 +131,7 @@ export class RuleSet {
   }
 }
 
-/** Returns the rules for paths that apply in a child folder. `paths`: the rules for paths that apply in its parent. */
+/** Returns the path rules that apply in a child folder. `paths`: the path rules that apply in the child's parent. */
 export function descend(paths: LivePaths, name: string): LivePaths {
   const below: LivePath[] = [];
   for (const { live, after } of paths.named.get(name) ?? []) {

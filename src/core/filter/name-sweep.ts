@@ -34,9 +34,9 @@ const MOST_ALTERNATIVES = 100;
 const MOST_CHARACTERS = 255;
 
 /**
- * Returns a function that tests names against one component of a path with `*`, `?`, `[…]` or `{a,b}`. Returns
- * `undefined` if the component has none of these. A pattern that begins with a wildcard does not match a name with a
- * leading dot.
+ * Returns a function that tests names against a path component that contains `*`, `?`, `[…]` or `{a,b}`. Returns
+ * `undefined` if the component contains none of these. A pattern that begins with a wildcard does not match a name with
+ * a leading dot.
  */
 export function globPattern(part: string): ((name: string) => boolean) | undefined {
   if (!/[*?[{]/.test(part)) return undefined;

@@ -50,10 +50,11 @@ function mustHoldIntegers(recordId: string): boolean {
 
 /**
  * Turns drafts into the events that follow `head`, all with the time `ts` (ISO 8601 UTC, milliseconds). Throws
- * `INTEGRITY_VIOLATION` for a time in another format. Also throws this error for a head with a hash at seq 0, or
- * without a hash at another seq. Throws the same error for a draft that the log cannot hold: a fraction outside of
- * `user:` records, a lone surrogate, an empty record id, a delete with a record. Throws `LIMIT_EXCEEDED` for a line
- * longer than `MAX_LINE_BYTES`.
+ * `LIMIT_EXCEEDED` for a line longer than `MAX_LINE_BYTES`. Throws `INTEGRITY_VIOLATION` in three cases:
+ * - `ts` has another format.
+ * - The head has a hash at seq 0, or has no hash at another seq.
+ * - The log cannot hold a draft: a fraction outside of `user:` records, a lone surrogate, an empty record id, or a
+ *   delete with a record.
  */
 export function sealEvents(head: Head, drafts: readonly EventDraft[], ts: string): SealedEvent[] {
   if (!isTimestamp(ts))

@@ -66,7 +66,7 @@ export interface OriginalLog {
   readonly head: { readonly seq: number; readonly hash: string };
   /** The SHA-256 of the whole file. */
   readonly file: string;
-  /** The number of rounded numbers in the events and in the checkpoint. */
+  /** The number of numbers in the events and in the checkpoint that were rounded. */
   readonly rounded: number;
 }
 
@@ -99,9 +99,9 @@ interface ReadOptions {
 /**
  * Reads and verifies a log. Skips blank lines. Throws `INTEGRITY_VIOLATION` for the first line that does not match its
  * hash or does not follow the previous line. The message and `data.line` have the line's number in the file. With
- * `upToTear`, returns the events before that line instead, if there are any. Throws `REFUSED` for a log whose hashes
- * match, but that cannot be imported. There are four reasons: the log is compacted and its checkpoint is missing or
- * does not fit, a number would be rounded, a value is nested too deeply, or a value has no form in JSON.
+ * `upToTear`, returns the events before that line instead, if there are any. Throws `REFUSED` if the hashes match, but
+ * the log cannot be imported. There are four reasons: the log is compacted and its checkpoint is missing or does not
+ * fit, a number would be rounded, a value is nested too deeply, or a value has no form in JSON.
  */
 export function readChronomemory(bytes: Uint8Array, options: ReadOptions): OriginalLog {
   const read = readLines(bytes, options);

@@ -234,7 +234,7 @@ function parseVkey(vkey: string): { readonly name: string; readonly keyId: strin
   const raw = typed?.[0] === ED25519 ? typed.subarray(1) : undefined;
   if (raw === undefined || !KEY_NAME.test(name) || keyIdOf(name, raw).toString("hex") !== keyId) {
     throw new ChronicleError("USAGE", `not a verifier key: ${JSON.stringify(vkey.slice(0, 200))}`, {
-      hint: "it looks like <name>+<8 hex digits>+<base64>, as `chronicle head --json` prints it in `key`",
+      hint: "a verifier key looks like <name>+<8 hex digits>+<base64>, as `chronicle head --json` prints it in `key`",
     });
   }
   const der = Buffer.concat([SPKI_PREFIX, raw]);

@@ -15,9 +15,10 @@ const NOBODYS = "ambiguous";
 const ANY = "*";
 
 /**
- * Letters, digits and signs that look like Latin letters. Each row has the characters, and the Latin letters that they
- * look like. The characters are the letters of UTS #39 (confusables.txt) that occur in names, and characters that
- * people write in place of letters (`hum4n`). A capital letter that is in no row is treated like its small letter.
+ * Letters, digits and signs that look like Latin letters. Each row has some characters, and then the Latin letters that
+ * these characters look like. The characters are the letters of UTS #39 (confusables.txt) that occur in names, and
+ * characters that people write in place of letters (`hum4n`). A capital letter that is in no row is treated like its
+ * small letter.
  *
  * The rows do not need the letters that `claimedName` recognises in other ways. NFKD replaces full-width letters,
  * mathematical letters, and letters with marks. Any other letter, digit or sign beyond ASCII may stand for any letter

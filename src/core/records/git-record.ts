@@ -120,17 +120,15 @@ export interface GitChange {
    * needs, and that nothing in the repository reaches after the change.
    */
   readonly packs: readonly Hash[];
-  /**
-   * The number of objects that are not in `packs`, although they belong there, because the repository lacked them.
-   * Default: 0.
-   */
+  /** The number of objects that `packs` should contain, but that the repository lacked. Default: 0. */
   readonly lacking?: number;
 }
 
 /** `git:<id>`: the changes that a run, an action or an operation made to the state of git repositories. */
 export interface GitRecord {
   /**
-   * Names a blob of the class `private`. The blob (`plan`) has the changes in the form that `encodeGitChanges` returns.
+   * The reference to a blob of the class `private`. The blob with the hash `plan` has the changes in the form that
+   * `encodeGitChanges` returns.
    */
   readonly git: Aside;
 }

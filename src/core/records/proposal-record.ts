@@ -6,7 +6,7 @@ import { whole } from "../values/record-fields.ts";
 const PREFIX = "proposal:";
 
 /**
- * `proposal:<id of the path's file record>`: a replica once more proposes the present state of a path to the origin.
+ * `proposal:<id of the path's file record>`: a replica proposes the present state of a path to the origin once more.
  * The proposal is based on the origin's events that the replica had applied when it recorded the proposal. Like the
  * event of a file, the event of a proposal is an entry of the replica's journal.
  */

@@ -26,8 +26,8 @@ export interface RemoteWorkRow {
 }
 
 /**
- * Collects the remote work in events. The events must be in ascending order. Returns one row for each combination of
- * replica, session, turn and action. Throws `LOG_DAMAGED` for an invalid event.
+ * Collects the remote work that events record. The events must be in ascending order. Returns one row for each
+ * combination of replica, session, turn and action. Throws `LOG_DAMAGED` for an invalid event.
  */
 export function remoteWorkIn(events: Iterable<LogEvent>): RemoteWorkRow[] {
   const found = new Map<string, RemoteWorkRow>();

@@ -134,8 +134,8 @@ function tickOfRun({ ts, recordId, record }: TickSource): Made | undefined {
 const OPERATIONS = ["write", "restore", "undo", "redo", "resolve"] as const;
 
 /**
- * Returns the tick of an operation that has ended; `undefined` while the operation is open, and for a sync. The changes
- * of a sync have ticks of their own.
+ * Returns the tick of an operation that is done; `undefined` for an open or abandoned operation, and for a sync. The
+ * changes of a sync have ticks of their own.
  */
 function tickOfIntent({ ts, record }: TickSource): Made | undefined {
   const kind = OPERATIONS.find((one) => one === record["kind"]);

@@ -198,8 +198,8 @@ function decodeRejected(body: RecordBody): RejectedEntry {
 }
 
 /**
- * `version:<replica>:<local_seq>`: a state that a replica gave to a path. It did not become the path's state at the
- * origin, because somebody else had changed the path. The content of the state is kept like other contents of the
+ * `version:<replica>:<local_seq>`: a state that a replica gave to a path. This state did not become the path's state at
+ * the origin, because somebody else had changed the path. The content of the state is kept like other contents of the
  * history.
  */
 export interface VersionRecord {

@@ -410,7 +410,7 @@ function readChronicle(words: readonly ShellWord[]): ChronicleLine | undefined {
 /** A program that runs the command in its own arguments. */
 interface Runner {
   readonly valued: ReadonlySet<string>;
-  /** The number of operands of the runner itself, which stand before the command. */
+  /** The number of the runner's own operands, which precede the command. */
   readonly own: number;
 }
 

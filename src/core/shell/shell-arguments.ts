@@ -231,8 +231,8 @@ const HERE: ShellWord = { text: ".", known: true, glob: -1 };
 
 /**
  * Returns a function that reads the arguments of a program whose options name the files that it writes. `names` lists
- * these options. `others` lists the program's other short options that take a value, because in a bundle of letters,
- * the letters after such an option are its value.
+ * these options. `others` lists the program's other short options that take a value. In a bundle of letters, the
+ * letters after such an option are the value of the option.
  */
 function outputOptions(names: string, others: string): Reader {
   return (words) => {

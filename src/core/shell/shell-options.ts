@@ -18,7 +18,7 @@ interface OptionNames {
 function namesOf(option: ShellWord, valued: ReadonlySet<string>): OptionNames {
   const { text, known } = option;
   const withValue = (names: readonly string[], at: number): OptionNames => {
-    // In `-n$X`, the value is `$X`. Its text is empty here, because only a shell knows it.
+    // In `-n$X`, the value is `$X`. The text of this value is empty here, because only a shell knows the text.
     if (at === text.length && known) return { names, takesNext: true };
     return { names, value: cutBefore(option, at), takesNext: false };
   };
@@ -200,7 +200,7 @@ interface Prefixes {
   /** The index of the first word after the prefixes. */
   readonly at: number;
   readonly folders: readonly ShellWord[];
-  /** The value of `env -S`, from which `env` makes further words. They stand before the word at index `at`. */
+  /** The value of `env -S`, from which `env` makes further words. These words precede the word at index `at`. */
   readonly line?: ShellWord | undefined;
 }
 

@@ -14,8 +14,8 @@ const WAY_OUT =
 
 /**
  * Returns the error for a store that must not grow further. The hint and the data have the size of all workspaces
- * together. The message does not, because messages are also recorded in a workspace. The readers of that workspace must
- * not learn about other workspaces.
+ * together. The message does not have this size, because messages are also recorded in a workspace. The readers of that
+ * workspace must not learn about other workspaces.
  */
 export function storeFull({ taken, wanted, limit }: StoreFull): ChronicleError {
   const more = wanted === 0 ? "nothing" : `no ${formatBytes(wanted)}`;

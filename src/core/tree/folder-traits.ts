@@ -3,16 +3,16 @@ import type { NameRules } from "./find-collisions.ts";
 import { isUtf8Path, nameOf } from "../values/path.ts";
 
 /**
- * The traits of a folder's file system, which determine what the folder can hold. Properties of files that the folder
- * cannot hold never count as changes. Captures, restores, syncs and `status` do not compare such properties with the
- * record, send them to other copies, or restore them.
+ * The traits of a folder's file system, which determine what the folder can hold. If the folder cannot hold a property
+ * of files, such as permission bits, a difference in this property never counts as a change. Captures, restores, syncs
+ * and `status` do not compare the property with the record, send it to other copies, or restore it.
  */
 export interface FolderTraits {
   /** The operating system's name for the kind of the file system, such as `ext4`, `exfat` or `fuseblk`. */
   readonly fileSystem: string;
   /**
-   * The source of the traits. `known`: all file systems of this kind have them. `probed`: they were tested in the
-   * folder. `assumed`: the kind is unknown, and no test was possible.
+   * The source of the traits. `known`: all file systems of this kind have these traits. `probed`: the traits were
+   * tested in the folder. `assumed`: the kind is unknown, and no test was possible.
    */
   readonly source: "known" | "probed" | "assumed";
   /** True if permission bits are stored. */
@@ -64,7 +64,7 @@ const MOST_READ_ENTRIES = 10_000;
 
 /**
  * Returns true if each scan of a folder reads every file again. Reading every file is unnecessary if the ctime reveals
- * changes. It would take too long in a folder above the limits.
+ * changes. In a folder above the limits, reading every file would take too long.
  */
 export function readsAll(
   { ctime }: Pick<FolderTraits, "ctime">,
@@ -74,9 +74,9 @@ export function readsAll(
 }
 
 /**
- * The kinds of file systems that are on another machine, or are shared with another machine. Their names are those in
- * /proc/self/mountinfo. The watcher is not notified of changes that other machines make. FUSE file systems that are not
- * in `OWN_FUSE` are regarded as shared (sshfs, shared folders of a virtual machine, the mounts of containers).
+ * The kinds of file systems that are on another machine, or are shared with another machine. The set has the names that
+ * /proc/self/mountinfo uses. The watcher is not notified of changes that other machines make. FUSE file systems that
+ * are not in `OWN_FUSE` are regarded as shared (sshfs, shared folders of a virtual machine, the mounts of containers).
  */
 const SHARED = new Set(
   (

@@ -4,8 +4,8 @@ import { folderHash, workspaceRoot, type TreeChild } from "./merkle.ts";
 import { compareNames, parentOf, pathInRoot, ROOT, type WorkspacePath } from "../values/path.ts";
 
 /**
- * A path in the tree. If the entry of a folder is removed, the node keeps its children. They do not count for the root
- * until the folder has an entry again.
+ * A path in the tree. If the entry of a folder is removed, the node keeps its children. These children do not count for
+ * the root until the folder has an entry again.
  */
 interface Node {
   entry: Pick<Entry, "kind" | "mode" | "hash"> | undefined;
@@ -84,7 +84,7 @@ export class LiveTree {
   }
 
   /**
-   * Computes the hashes of the changed folders. Yields each time after about `step` names, so that the caller can do
+   * Computes the hashes of the changed folders. Yields once for about every `step` names, so that the caller can do
    * other work in between. When the generator ends, the root is known, unless a path was set in the meantime.
    */
   *computing(step: number): Generator<void, void> {

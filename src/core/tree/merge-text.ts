@@ -173,7 +173,7 @@ export function linesOf(bytes: Uint8Array): readonly string[] | undefined {
  * - `mode`: both sides changed the mode differently.
  * - `kind`: a side changed the kind.
  * - `deleted`: our side deleted the path, and the other side changed it. In the mode `two-way-resolved` of a sync:
- *   alpha deleted the path, and beta changed it.
+ *   alpha (the preferred side) deleted the path, and beta (the other side) changed it.
  * - `edited`: our side changed the path, and the other side deleted it.
  * - `created`: both sides created the path, with different states.
  * - `folder`: the path is a file or link, but a path beneath it is needed (see `reconcileTrees`).

@@ -9,7 +9,8 @@ import { withVisible } from "./invisible.ts";
  * 383). Therefore, a path is well-formed text exactly if its bytes are UTF-8.
  *
  * A path in a further tracked root begins with a mark: the component `\0<root id>`, which cannot be the name of a file.
- * Paths from outside must be converted by `parsePath` (text) or `pathFromBytes` (names from a file system).
+ * A path from outside of the program must be converted by `parsePath` (text) or `pathFromBytes` (names from a file
+ * system).
  */
 export type WorkspacePath = string & { readonly __brand: "WorkspacePath" };
 

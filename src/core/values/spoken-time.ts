@@ -93,7 +93,7 @@ const MOST_DAYS = 15;
  * Returns the time that a spoken time means, in milliseconds since 1970. `now` is the present.
  *
  * - A day of the week means its last occurrence. Today counts only if a time of day is given and has already passed.
- * - A time of day alone means the last time at which the clock showed it.
+ * - A time of day alone means the last moment at which the clock showed this time of day.
  * - Without a time of day, `yesterday` and a day of the week mean the present time of day on that day.
  * - Without a time of day, `today` means the beginning of today.
  */

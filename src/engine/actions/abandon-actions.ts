@@ -101,10 +101,10 @@ export async function abandoning(
 }
 
 function whyGone(context: Context, action: LoggedAction): string {
-  if (action.pid === null) return `nobody finished it within ${UNOWNED_HOURS} hours`;
+  if (action.pid === null) return `nobody finished the action within ${UNOWNED_HOURS} hours`;
   return isElsewhere(context, action)
-    ? "its process belongs to another PID namespace, so that it counts as ended, and it did not finish it"
-    : "its process ended and did not finish it";
+    ? "its process belongs to another PID namespace, and so counts as ended, without having finished the action"
+    : "its process ended and had not finished the action";
 }
 
 /**

@@ -215,7 +215,7 @@ async function knownRefusals(context: Context): Promise<readonly RefusalShape[]>
   const isContinued = seen !== undefined && (await index.locate(seen.upTo))?.hash === seen.hash;
   const { upTo: after, all: earlier } = isContinued ? seen : { upTo: 0, all: [] };
   const rows = [...(await index.records(REFUSED)), ...(await index.records("action:"))];
-  // A record may have a later event, and a compaction may have dropped it.
+  // A known event is left out if its record has a later event, or if a compaction has dropped the record.
   const last = new Set(rows.map(({ seq }) => seq));
   const all = earlier.filter(({ event }) => event <= after && last.has(event));
   const unread = rows.filter(({ seq }) => seq > after);
@@ -229,7 +229,10 @@ async function knownRefusals(context: Context): Promise<readonly RefusalShape[]>
   return all;
 }
 
-/** Returns what was refused, from the last event of a refused attempt or of an action; `undefined` if nothing was. */
+/**
+ * Returns the refusal in the last event of a refused attempt or of an action; `undefined` if the event records no
+ * refusal.
+ */
 function refusalIn(event: LogEvent): RefusalShape | undefined {
   const { seq, recordId, record } = event;
   if (recordId.startsWith(REFUSED)) {

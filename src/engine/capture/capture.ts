@@ -178,9 +178,9 @@ async function captureOnce(context: Context, options: CaptureOptions, earlier: E
 }
 
 /**
- * Returns a seq as of which all recorded states are on disk, except at paths that were edited since. A scan that begins
- * after this call sees these states. The seq is at most the lowest `fromSeq` of the open intents, because their
- * operations may still write files during the scan or after it.
+ * Returns a seq. All states that were recorded up to this seq are on disk, except at paths that were edited since. A
+ * scan that begins after this call sees these states. The seq is at most the lowest `fromSeq` of the open intents,
+ * because their operations may still write files during the scan or after it.
  */
 async function knownBefore(context: Context): Promise<number> {
   const { seq } = await context.index.head();

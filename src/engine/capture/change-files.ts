@@ -31,7 +31,7 @@ import { optional } from "../../util/optional.ts";
  * the resolution of a conflict. The steps and decisions of a replica, and the repair after an unclean end, call
  * `perform` directly. Writes have their own code (`engine/write`).
  *
- * 1. Prepare: the state on disk is captured, so that nothing is lost. A dry run only reads it.
+ * 1. Prepare: the state on disk is captured, so that nothing is lost. A dry run only reads the state.
  * 2. Plan: the operation returns the wanted state of each path, and the moment to which the path goes back.
  * 3. Complete: the files of a database are changed together or not at all. A path is deleted only if a record shows
  *    that the path was absent at the moment to which it goes back. A path gets a recorded state only if it had this
@@ -325,8 +325,9 @@ async function apply<Shape>(context: Context, plan: FilePlan<Shape>, present: Pr
 }
 
 /**
- * Returns the repositories that are left alone, if an undo or redo would change nothing but them. Such an undo or redo
- * is not recorded, so that it can be tried again. Otherwise returns an empty list.
+ * If an undo or redo is only about git repositories and kept-aside paths, and all of them are left alone, returns these
+ * repositories and paths. Such an undo or redo is not recorded, so that a person can try it again. Otherwise returns an
+ * empty list.
  */
 async function onlyGitInTheWay<Shape>(context: Context, plan: FilePlan<Shape>): Promise<readonly SkippedPath[]> {
   const { kind, wanted, conflicts } = plan;

@@ -133,8 +133,8 @@ async function isIdle(context: Context): Promise<boolean> {
 }
 
 /**
- * Frees what is kept of git folders although no repository has it any more, unless work is going on that may need it.
- * Returns the number of bytes.
+ * Frees the contents that are kept of git folders and that no repository has any more. Frees nothing while work is open
+ * that may need such contents. Returns the number of freed bytes.
  */
 export function freeGitFolders(context: Context): Promise<number> {
   return context.git.collectFolders(() => answer(context, () => isIdle(context)));
@@ -159,8 +159,8 @@ export function gitTrouble(error: unknown): string {
 }
 
 /**
- * The note on work whose end was not observed. No changes of git are recorded for such work, because changes after its
- * end would count as its own.
+ * The note on work whose end was not observed. No changes of git are recorded for such work, because changes after the
+ * end of the work would count as changes of the work.
  */
 const END_UNKNOWN = "the state of git at the end of this work is not known, so an undo leaves git alone";
 

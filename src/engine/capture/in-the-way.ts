@@ -95,7 +95,7 @@ function behind(path: WorkspacePath, { at, reason, what }: Obstacle): SkippedPat
  * SQLite database (such as its `-wal`).
  */
 export function changedMeanwhile(path: WorkspacePath, cause?: WorkspacePath): SkippedPath {
-  const detail = "it is not as it was recorded when this operation began";
+  const detail = "the path was changed after this operation had begun";
   return { path, reason: "changed-meanwhile", detail: cause === undefined ? detail : oneUnitWith(cause, detail) };
 }
 

@@ -18,8 +18,8 @@ import { keepFile } from "./kept-trees.ts";
 /**
  * A command can remove a git folder although its command line does not show this. Therefore, `keepGit` links or copies
  * the git objects into a private folder of the store when the work begins. If the git folder is gone at the end of the
- * work, these objects become contents of the store. This is not done earlier, because hardly any work removes a git
- * folder.
+ * work, these objects become contents of the store. The objects are not stored earlier, because hardly any work removes
+ * a git folder.
  */
 
 /** The git folders that some work has removed or replaced. */

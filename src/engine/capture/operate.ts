@@ -379,10 +379,10 @@ const MOST_TOLD = 20;
 
 function tellOfOwners(context: Context, { lostOwners = [] }: ApplyReport): void {
   for (const { path, uid, gid } of lostOwners.slice(0, MOST_TOLD)) {
-    context.tell?.(`${shownPath(path)} belonged to user ${uid} and group ${gid}; only root can give it back to them`);
+    context.tell?.(`${shownPath(path)} belonged to user ${uid} and group ${gid}; only root can restore this owner and group`);
   }
   const more = lostOwners.length - MOST_TOLD;
-  if (more > 0) context.tell?.(`${more} more files belonged to others; only root can give them back`);
+  if (more > 0) context.tell?.(`${more} more files belonged to other users or groups; only root can restore these`);
 }
 
 export async function keepPlan(context: Context, changes: readonly UpstreamChange[]): Promise<Hash> {
@@ -444,7 +444,10 @@ export interface FinishedIntent extends OpenIntent, Pick<Rest, "state"> {
 
 interface Rest {
   readonly changes: readonly UpstreamChange[];
-  /** The state with which the intent is closed: `done` if it is carried out, `abandoned` if its changes are undone. */
+  /**
+   * The state with which the intent is closed: `done` if the operation is carried out, `abandoned` if its changes are
+   * undone.
+   */
   readonly state: "done" | "abandoned";
 }
 

@@ -105,9 +105,9 @@ export class OperationQueue {
   /**
    * Queues work that changes something, or a dry run of such work. The work sees the present history, including events
    * that another process wrote but could not add to the index before it died. Before the work, interrupted operations
-   * are finished, and the open work of dead processes is ended. `work` gets a report of this, and must not finish or
-   * end anything of the kind itself. A dry run finishes and ends nothing. Its report says what would be finished and
-   * ended.
+   * are finished, and the open work of dead processes is ended. `work` gets a report of what was finished and ended,
+   * and must not itself finish operations or end open work. A dry run finishes and ends nothing. The report of a dry
+   * run says what would be finished and ended.
    */
   changeAfter<T>(work: (before: BeforeChange) => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;

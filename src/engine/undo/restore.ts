@@ -459,7 +459,7 @@ async function replace(context: Context, change: Change): Promise<string | undef
   const { path, after } = change;
   const onLostOwner = ({ uid, gid }: Owner): void =>
     context.tell?.(
-      `${shownOutside(path)} belonged to user ${uid} and group ${gid}; only root can give it back to them`,
+      `${shownOutside(path)} belonged to user ${uid} and group ${gid}; only root can restore this owner and group`,
     );
   try {
     const content = after?.hash === undefined ? undefined : await context.blobs.open(after.hash);
