@@ -89,7 +89,8 @@ it.each(NUMBERS)(
     await host.snapshot();
     expect(await host.showAction(id)).toMatchObject({
       state: "abandoned",
-      reason: "its process belongs to another PID namespace, and so counts as ended, without having finished the action",
+      reason:
+        "its process belongs to another PID namespace, and so counts as ended, without having finished the action",
     });
   },
 );

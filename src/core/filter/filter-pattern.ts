@@ -73,7 +73,7 @@ function nameTest(name: string, folderOnly: boolean): PathTest | undefined {
   return placedTest(text, folderOnly, { anyHead: opens, anyTail: closes });
 }
 
-/** Returns a test for `*text*`. The text has no slash, so it can only match within one name. */
+/** Returns a test for `*text*`. The text has no slash, so the text can only match within one name. */
 function partTest(text: string, folderOnly: boolean): PathTest {
   if (!folderOnly) return (path) => path.includes(text);
   return (path, isFolder) => {

@@ -39,8 +39,8 @@ export const DEFAULT_FILTER: FilterOptions = {
 };
 
 /**
- * The filter of a hosted workspace. It excludes nothing, because everything that a program writes to a hosted workspace
- * is intended.
+ * The filter of a hosted workspace. This filter excludes nothing, because everything that a program writes to a hosted
+ * workspace is intended.
  */
 export const EVERYTHING: FilterOptions = { ...DEFAULT_FILTER, useGitignore: false, forceInclude: [".git"] };
 

@@ -130,7 +130,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ["b", "\b"],
 ]);
 
-/** Returns the value of a setting as git reads a boolean; `undefined` if it is not a boolean. */
+/** Returns the value of a setting as git reads a boolean; `undefined` if git reads no boolean from the value. */
 export function isGitTrue(value: string | undefined): boolean | undefined {
   if (value === undefined) return true;
   const word = value.toLowerCase();

@@ -39,7 +39,7 @@ export const SLASH = 0x2f;
 /** `?` */
 export const ANY = -1;
 export const STAR = -2;
-/** `**` between slashes. It matches any text, including slashes. */
+/** `**` between slashes, which matches any text, including slashes. */
 export const GLOBSTAR = -3;
 // A step that consumes no text, before a `**` that is followed by a plain `/`. The step lets a match skip the `**`
 // together with the `/`, so that `a/**/b` matches `a/b`.

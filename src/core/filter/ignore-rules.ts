@@ -67,7 +67,7 @@ export function byteText(name: string): string {
  * exclude paths that the other rules include again.
  */
 export class RuleSet {
-  /** The reason why the file is not applied; `undefined` if it is applied. */
+  /** The reason why the file is not applied; `undefined` if the file is applied. */
   readonly problem: string | undefined;
   readonly #rules: readonly IgnoreRule[];
   readonly #names: NameRules;

@@ -30,10 +30,11 @@ export interface CompiledFilter {
    * - `parent`: the scope of the folder that contains this folder. If `parent` is `undefined`, no rule file above this
    *   folder applies.
    * - `ruleFiles`: the files whose rules begin to apply in this folder, lowest precedence first. In the folder of a
-   *   repository, the order is the user's own ignore file, `info/exclude`, the `.gitignore` files above the root, and
-   *   then the folder's own `.gitignore`. The files have no effect if `useGitignore` is false.
+   *   repository, the order is the user's global ignore file, `info/exclude`, the `.gitignore` files above the root,
+   *   and then the folder's own `.gitignore`. The files have no effect if `useGitignore` is false.
    * - `repository`: the repository that begins in this folder. As in git, no ignore rule excludes the paths that git
-   *   tracks in the repository, and the rules of outer folders do not apply in it (see `RepositoryScope.isBoundary`).
+   *   tracks in the repository, and the rules of outer folders do not apply in the repository (see
+   *   `RepositoryScope.isBoundary`).
    */
   enter(
     parent: FolderScope | undefined,
@@ -42,7 +43,8 @@ export interface CompiledFilter {
     repository?: RepositoryScope,
   ): FolderScope;
   /**
-   * Returns the reason why a rule file is not applied (too large, too many wildcards); `undefined` if it is applied.
+   * Returns the reason why a rule file is not applied (too large, too many wildcards); `undefined` if the file is
+   * applied.
    */
   problemOf(ruleFile: RuleFile): string | undefined;
 }
@@ -54,8 +56,8 @@ export interface CompiledFilter {
  *    paths below it are tracked only if the pattern has a component `.git`.
  * 2. `.git`. A file or folder with this name is excluded at any depth.
  * 3. `excludePatterns`. A pattern without a `/` must equal the whole name of a file or folder. A pattern with a `/`
- *    matches if it occurs in the path. For this comparison, a `/` is put before the path, and another one after the
- *    path of a folder. Therefore, `/a` finds names that begin with `a`, and `a/` finds folders whose names end with
+ *    matches a path that contains the pattern. For this comparison, a `/` is put before the path, and another one after
+ *    the path of a folder. Therefore, `/a` finds names that begin with `a`, and `a/` finds folders whose names end with
  *    `a`.
  * 4. `excludeGlobs`. A glob (`*`, `?`, `[…]`, `\`) is compared with the name of a file or folder. A leading `**`
  *    component has no effect.
@@ -298,8 +300,8 @@ export class FolderScope {
 }
 
 /**
- * A recorded filter in compiled form. It gives the same verdict on a path as a walk from the root to the path with the
- * same rules.
+ * A recorded filter in compiled form. The filter gives the same verdict on a path as a walk from the root to the path
+ * with the same rules.
  */
 export interface SpecFilter {
   /** The path is relative to the workspace's root; `""` is the root itself. */

@@ -5,8 +5,8 @@ import { nameOf, type WorkspacePath } from "../values/path.ts";
 
 /**
  * Patterns for the names that well-known tools give to files with secrets. A pattern with a leading `!` excludes names
- * again. The last pattern that matches decides. Only the last component of a path is tested. It is compared in lower
- * case, because some disks treat `.ENV` as `.env`.
+ * again. The last pattern that matches decides. Only the last component of a path is tested. This component is compared
+ * in lower case, because some disks treat `.ENV` as `.env`.
  *
  * A copy beside such a file (`.env~`, `id_rsa.bak`, `.id_rsa.swp`, a conflict copy `id_rsa.conflict-…` of an undo) is
  * treated like the file itself. This is also true of a copy of a copy (`server.key.old.bak`). A pattern that matches
@@ -39,9 +39,9 @@ export class ProtectedNames {
   readonly #elsewhere: readonly NameRule[];
 
   /**
-   * `added`: patterns like those in `PROTECTED_NAMES`. They take precedence over `PROTECTED_NAMES`. `elsewhere`:
+   * `added`: patterns like those in `PROTECTED_NAMES`, over which the added patterns take precedence. `elsewhere`:
    * patterns that a person has added in another copy of the history, such as the origin. The patterns in `elsewhere`
-   * only add protected names. They exclude no name that the other patterns protect.
+   * only add protected names, and exclude no name that the other patterns protect.
    */
   constructor(added: readonly string[] = [], elsewhere: readonly string[] = []) {
     this.text = JSON.stringify([added, elsewhere]);
@@ -67,7 +67,7 @@ export class ProtectedNames {
     return this.#added.length === 0 ? undefined : lastMatch(this.#added, path);
   }
 
-  /** Returns the entry with the class that a capture would give it now. */
+  /** Returns the entry with the class that a capture would give the entry now. */
   classed(entry: Entry): Entry {
     const isProtected = entry.kind === "file" && this.holds(entry.path);
     if (isProtected === (entry.class === "protected")) return entry;

@@ -50,7 +50,10 @@ export class ListedPaths implements TrackedPaths {
 
 /** The place of a git working tree in relation to the workspace's root. */
 export interface TreePlace {
-  /** The folder beneath the root in which the working tree begins; `""` if it begins at the root or above it. */
+  /**
+   * The folder beneath the root in which the working tree begins; `""` if the working tree begins at the root or above
+   * the root.
+   */
   readonly folder: string;
   /**
    * The path from the top of the working tree down to the root, such as `packages/x`; `""` if the working tree begins

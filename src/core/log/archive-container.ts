@@ -1,11 +1,11 @@
 import { ChronicleError } from "../values/errors.ts";
 
 /**
- * The container of an exported history. It is a tar file (POSIX.1-1988, "ustar") in one fixed encoding, so that the
- * same history always gives the same bytes. Every entry is a regular file with the mode 0600, the user and group id 0,
- * and the time 0. The prefix field of an entry's header has the archive's folder. A reader accepts a header only if the
- * header has exactly the bytes that a writer makes of the entry's folder, name and size. Therefore, links, other kinds
- * of entries, and other encodings are refused.
+ * The container of an exported history. The container is a tar file (POSIX.1-1988, "ustar") in one fixed encoding, so
+ * that the same history always gives the same bytes. Every entry is a regular file with the mode 0600, the user and
+ * group id 0, and the time 0. The prefix field of an entry's header has the archive's folder. A reader accepts a header
+ * only if the header has exactly the bytes that a writer makes of the entry's folder, name and size. Therefore, links,
+ * other kinds of entries, and other encodings are refused.
  */
 
 const BLOCK = 512;

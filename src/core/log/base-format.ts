@@ -30,7 +30,7 @@ import type { WorkspacePath } from "../values/path.ts";
 
 export const BASE_MAGIC = Buffer.from("CHRBASE\n", "latin1");
 export const BASE_VERSION = 2;
-/** The previous version. Its times are in whole milliseconds. Bases of this version can still be read. */
+/** The previous version, in which times are whole milliseconds. Bases of this version can still be read. */
 export const BASE_VERSION_MS = 1;
 export const ROOT_TAG = 0x52;
 export const RECORD_TAG = 0x72;
@@ -51,7 +51,7 @@ export interface BaseEntry {
   readonly entry: Entry | undefined;
   /**
    * Only for a live folder: the Merkle hash of the folder. An index can take over this hash instead of computing it.
-   * `verify` recomputes it.
+   * `verify` recomputes the hash.
    */
   readonly folderHash?: Hash;
 }

@@ -53,7 +53,7 @@ const KINDS: ReadonlyMap<number, EntryKind> = new Map<number, EntryKind>([
 
 /** The length, in bytes, of the part of an entry row before the name: the kind, the depth, and the name's length. */
 const ROW_START = 5;
-/** The length, in bytes, of the iteration and the seq together. They follow the name. */
+/** The length, in bytes, of the iteration and the seq together, which follow the name. */
 const ROW_NUMBERS = 16;
 /** The length, in bytes, of the columns at the end of a live folder's row. */
 const DIR_COLUMNS = 34;

@@ -20,7 +20,7 @@ const RECORD_KEYS: ReadonlySet<string> = new Set([
 
 /**
  * Returns true for an id whose record cannot have a record row. Files have entry rows instead. The record of a
- * compaction is not part of a base, because it concerns only the log.
+ * compaction is not part of a base, because this record concerns only the log.
  */
 function isOfPathOrLog(recordId: string): boolean {
   return /^(?:file(?:64)?[@:]|compact:)/.test(recordId);
@@ -104,7 +104,7 @@ export function notABase(reason: string): never {
 }
 
 interface RowPlace {
-  /** The depth of the path. It is 1 directly in the root. */
+  /** The depth of the path; 1 for a path directly in the root. */
   readonly depth: number;
   readonly name: string;
   /** False for the row of a deleted path. */

@@ -28,8 +28,8 @@ function frontierLength(size: number): number {
 }
 
 /**
- * A log tree to which events are appended. It keeps only the frontier. `append` computes two hashes on average. To
- * verify in parallel, cut the log into pieces of 2^n events (the last piece may be shorter), build one `LogTree` for
+ * A log tree to which events are appended. The object keeps only the frontier. `append` computes two hashes on average.
+ * To verify in parallel, cut the log into pieces of 2^n events (the last piece may be shorter), build one `LogTree` for
  * each piece, and join the trees in order with `appendTree`.
  */
 export class LogTree {

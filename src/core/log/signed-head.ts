@@ -143,7 +143,10 @@ function fromBase64(text: string, length?: number): Buffer | undefined {
   return same && (length === undefined || bytes.length === length) ? bytes : undefined;
 }
 
-/** Parses a note. Checks its form, not its signatures. Throws `INTEGRITY_VIOLATION` for a malformed note. */
+/**
+ * Parses a note. Checks the form of the note, but not the signatures. Throws `INTEGRITY_VIOLATION` for a malformed
+ * note.
+ */
 export function parseSignedHead(note: string): ParsedSignedHead {
   if (note.length > MAX_NOTE_CHARS || !note.isWellFormed()) malformed("it is too long or not text");
   if (CONTROL.test(note)) malformed("it has a control character");
@@ -179,7 +182,7 @@ function decodeHead(text: string): SignedHeadContent {
     logRoot: hashFromBytes(logRoot),
     root: extension(extensions, "root"),
   };
-  // Further extension lines may follow. They are signed, but this version ignores them.
+  // Further extension lines may follow. Such lines are signed, but this version ignores them.
   if (!text.startsWith(encodeHead(content))) malformed("its lines are not in order");
   return content;
 }
@@ -243,7 +246,7 @@ function parseVkey(vkey: string): { readonly name: string; readonly keyId: strin
 
 /** A head that was kept outside of the store. The history can be checked against this head. */
 export interface ExpectedHead extends SignedHeadContent {
-  /** The signed note; omitted if none was kept. Its signature has not been checked. */
+  /** The signed note, whose signature has not been checked; omitted if no note was kept. */
   readonly note?: string;
   /**
    * The verifier key that was kept with the head; omitted if none was kept. The key is only as trustworthy as the place

@@ -48,8 +48,8 @@ export interface ActionRecord {
   readonly outside: readonly string[];
   readonly actor: string;
   /**
-   * The id of the agent's session, of the turn in the session, and of the agent's tool call. Each is omitted if it is
-   * unknown.
+   * The id of the agent's session, of the turn in the session, and of the agent's tool call. Each id is omitted if it
+   * is unknown.
    */
   readonly session?: string;
   readonly turn?: string;
@@ -106,7 +106,7 @@ export interface ActionRecord {
  * - `open`: the action is not finished. Every action begins in this state.
  * - `done`, `failed` or `denied`: the outcome with which the action was finished. A `failed` or `denied` action keeps
  *   its snapshot. A `denied` action can still be finished as `done` or `failed`, if it has run after all.
- * - `abandoned`: nobody finished the action. It can still be finished later.
+ * - `abandoned`: nobody finished the action. The action can still be finished later.
  */
 export type ActionState = "open" | "done" | "failed" | "denied" | "abandoned";
 
@@ -123,8 +123,8 @@ export interface BegunAt {
 export interface BackedUpFile {
   readonly path: WorkspacePath;
   /**
-   * The number of the iteration that has the state; 0 if no iteration has it. If the number is 0, the path did not
-   * exist (`absent` is true), or its state is kept aside (`absent` is false).
+   * The number of the iteration that has the state; 0 if no iteration has the state. If the number is 0, the path did
+   * not exist (`absent` is true), or its state is kept aside (`absent` is false).
    */
   readonly iteration: number;
   /** True if the path did not exist. In that case, a rollback removes whatever is at the path. */

@@ -47,7 +47,10 @@ export function archiveFolder(workspace: string): string {
   return `chronicle-${workspace}`;
 }
 
-/** The first entry of an archive. It describes the other entries, and an import checks them against it. */
+/**
+ * The first entry of an archive. The manifest describes the other entries, and an import checks these entries against
+ * the manifest.
+ */
 export interface ArchiveManifest {
   readonly workspace: string;
   /** The seq of the first event, the seq of the last event, and the hash of the last event. */

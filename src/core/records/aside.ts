@@ -20,7 +20,7 @@ export interface Aside {
   readonly until: string;
 }
 
-/** The time, in ms, for which files are kept aside. It is seven days. */
+/** The time, in ms, for which files are kept aside: seven days. */
 export const ASIDE_MS = 7 * 24 * 3_600_000;
 
 export function encodeAside({ plan, until }: Aside): Json {

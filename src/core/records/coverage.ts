@@ -215,7 +215,7 @@ export function isMeant(omission: { readonly reason: string }): boolean {
   return MEANT.has(omission.reason);
 }
 
-/** Makes a coverage. It is complete if every omission is intended. */
+/** Makes a coverage. The coverage is complete if every omission is intended. */
 export function coverageOf(omitted: readonly Omission[], unapplied: readonly UnappliedRules[] = []): Coverage {
   return { complete: omitted.every(isMeant), omitted, ...(unapplied.length === 0 ? {} : { unapplied }) };
 }
@@ -260,7 +260,7 @@ export function coverageRecordId(workspaceId: string): string {
  * Returns the omissions of a capture, sorted by path, and their number, in the form of a coverage record. Leaves out
  * excluded paths, because they can be derived from the filters. If there are more than `MAX_OMITTED` omissions, those
  * of paths in `recorded` have precedence, because the history has an earlier state of these paths. An `unstable` path
- * is a path that changed while it was read. The caller must leave out such a path if a state of it was read
+ * is a path that changed while it was read. The caller must leave out such a path if a state of the path was read
  * nevertheless.
  */
 export function listedOmissions(

@@ -21,8 +21,8 @@ export interface EraseAsked {
 }
 
 /**
- * `erase:<id>`: an erasure, with the contents that it permits to be missing from the store. An erasure removes no line
- * of the log. The lines that name these contents keep their hashes, and prove the history as before.
+ * `erase:<id>`: an erasure. The record lists the contents that may therefore be missing from the store. An erasure
+ * removes no line of the log. The lines that name these contents keep their hashes, and prove the history as before.
  */
 export interface EraseRecord {
   /**

@@ -10,8 +10,8 @@ import { optional } from "../../util/optional.ts";
 import { type Aside, decodeAside, encodeAside } from "./aside.ts";
 
 /**
- * The state of git repositories. It is recorded beside the files of the workspace, not among them. The state of a
- * repository maps names to values. A name is a path in the repository's git folder:
+ * The state of git repositories. This state is recorded beside the files of the workspace, not among them. The state of
+ * a repository maps names to values. A name is a path in the repository's git folder:
  *
  * - `HEAD` and `refs/…`: the value is the hash of a git object, or `ref: ` and the name of another ref.
  * - `index`: the value is the text that `indexValue` returns.
@@ -42,7 +42,7 @@ export interface GitState {
   readonly worktrees: readonly GitWorktree[];
   /**
    * The rest of the git folder, from which an undo can restore the folder if it was deleted. Absent if the git folder
-   * is not the `.git` at `path`, or if it was not kept.
+   * is not the `.git` at `path`, or if the git folder was not kept.
    */
   readonly folder?: GitFolder;
 }
@@ -58,8 +58,8 @@ export interface GitFolder {
    */
   readonly objects: string;
   /**
-   * The names of some packs and some loose objects. They show later whether objects are missing. Absent in states of
-   * earlier versions.
+   * The names of some packs and some loose objects. The names show later whether objects are missing. Absent in states
+   * of earlier versions.
    */
   readonly sample?: readonly string[];
   /** The mode of the files that `GitState.values` describes. */

@@ -47,7 +47,7 @@ export interface OffRecordNote {
   readonly state: OffRecordState | undefined;
 }
 
-/** The marks that identify the state of a path. They do not contain the path's content. */
+/** The marks that identify the state of a path. The marks do not contain the path's content. */
 export interface OffRecordState {
   readonly kind: EntryKind;
   readonly size: number;

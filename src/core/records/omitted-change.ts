@@ -19,7 +19,7 @@ export interface OmittedChange {
   readonly detail?: string;
   /**
    * True if the content that `undo` needs to invert the change was kept aside. For a created path, this is the created
-   * content. For other changes, it is the earlier content.
+   * content. For other changes, this is the earlier content.
    */
   readonly kept: boolean;
   /** True if the path's earlier content is lost for good. */
@@ -30,8 +30,8 @@ export interface OmittedChange {
    */
   readonly recorded?: true;
   /**
-   * The ids of the sessions and actions that may have made the change. Set only if several of them were open at the
-   * same time. An `undo` that does not undo all candidates leaves the path as it is.
+   * The ids of the sessions and actions that may have made the change. Set only if several sessions and actions were
+   * open at the same time. An `undo` that does not undo all candidates leaves the path as it is.
    */
   readonly candidates?: readonly string[];
 }
@@ -88,7 +88,7 @@ export function decodeOmittedChanges(body: RecordBody, key: string): readonly Om
 }
 
 // Before an action, the omitted paths are listed, each with some fields of its stat result. The list is stored as a
-// blob, because another process may finish the action. The blob is canonical JSON. Its items are sorted by path.
+// blob, because another process may finish the action. The blob is canonical JSON, with the items sorted by path.
 
 /** An omitted path that existed before an action. */
 export interface ListedOmission {

@@ -29,7 +29,7 @@ import { optional } from "../../util/optional.ts";
 /**
  * Defines, encodes and decodes the records of snapshots, sessions and intents.
  *
- * Decoding is strict. It throws `LOG_DAMAGED` for a record that lacks a field or has a field of another type.
+ * Decoding is strict: a record that lacks a field, or has a field of another type, causes a `LOG_DAMAGED` error.
  */
 
 /** `snapshot:<id>`: a snapshot, which names the state right after the event of this record. */

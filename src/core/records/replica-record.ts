@@ -19,7 +19,7 @@ export interface FolderIdentity {
   readonly dev: string;
   readonly ino: string;
   /**
-   * The folder's birth time (`Disk.birthOf`). It distinguishes the folder from a later folder with the same inode.
+   * The folder's birth time (`Disk.birthOf`), which distinguishes the folder from a later folder with the same inode.
    * Omitted if the time is unknown.
    */
   readonly birth?: string;

@@ -6,7 +6,7 @@
  * moments, from this moment to the end of the log. The wall clock is not used.
  *
  * An interval counts as a clock jump if it is longer than 90 days and longer than three times the age limit. Clock
- * jumps do not add to ages. If they did, a wrong clock could make all earlier moments too old.
+ * jumps do not add to ages. If clock jumps added to ages, a wrong clock could make all earlier moments too old.
  *
  * The times of two kinds of moments are corrected:
  * - A moment with a later time than the end of the log gets the time of the next moment (by seq).
@@ -77,7 +77,7 @@ export interface PruneQuestion {
 }
 
 export interface PruneAnswer {
-  /** The new floor. It is never below the present floor. */
+  /** The new floor, which is never below the present floor. */
   readonly floorSeq: number;
   /** States below the floor that are kept. */
   readonly states: readonly number[];

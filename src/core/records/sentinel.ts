@@ -6,8 +6,8 @@ import { damaged, flag, hashOf, list, object, whole } from "../values/record-fie
 import { decodeWorkspace, encodeWorkspace, type WorkspaceRecord } from "./workspace-record.ts";
 
 /**
- * The sentinel: the first event of a log that continues after a compaction (`docs/format.md`, "Compaction"). It
- * summarises the previous events, so that the history can continue without them.
+ * The sentinel: the first event of a log that continues after a compaction (`docs/format.md`, "Compaction"). The
+ * sentinel summarises the previous events, so that the history can continue without them.
  */
 export interface Sentinel {
   /** The hash of the base with which the history can start at this event. */
@@ -24,7 +24,7 @@ export interface Sentinel {
   readonly frontier: readonly Hash[];
   /** A copy of the workspace's record, so that the folders of the workspace are known without reading the base. */
   readonly workspace: WorkspaceRecord;
-  /** True if the previous events were removed on purpose. Their absence is then not damage. */
+  /** True if the previous events were removed on purpose. The absence of these events is then not damage. */
   readonly dropsArchive: boolean;
 }
 

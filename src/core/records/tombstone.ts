@@ -19,7 +19,9 @@ export type GivenUpPart =
   | { readonly kind: "pruning"; readonly event: number }
   | { readonly kind: "archive"; readonly first: number; readonly last: number };
 
-/** The note about a forgotten history, or about a given-up part of a history. It is stored outside of the store. */
+/**
+ * The note about a forgotten history, or about a given-up part of a history. The note is stored outside of the store.
+ */
 export interface Tombstone {
   /** The id of the workspace; for a part, the result of `partId`. */
   readonly id: string;

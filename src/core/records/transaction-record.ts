@@ -14,7 +14,7 @@ export interface TransactionRecord {
   readonly actor: string;
   /**
    * The agent's session to which the transaction belongs. Only actions and writes of this session are part of the
-   * transaction. Default: actions and writes of all sessions are part of it.
+   * transaction. Default: actions and writes of all sessions are part of the transaction.
    */
   readonly session?: string;
   /**

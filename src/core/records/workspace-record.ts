@@ -65,8 +65,8 @@ export interface WorkspaceRecord {
   readonly device: string;
   readonly inode: string;
   /**
-   * The birth time of the first root's folder, in nanoseconds since 1970. It distinguishes the folder from a later
-   * folder with the same inode. Omitted if unknown.
+   * The birth time of the first root's folder, in nanoseconds since 1970. This time distinguishes the folder from a
+   * later folder with the same inode. Omitted if unknown.
    */
   readonly born?: string;
   /**

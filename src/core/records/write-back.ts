@@ -93,11 +93,13 @@ export interface RejectedEntry {
   readonly localSeq: number;
   readonly reason: WriteBackReason;
   /**
-   * The seq of the event that caused the rejection, if there is such an event. It is the last event of the path, of a
-   * path beneath the path, or of another path that is in the way.
+   * The seq of the event that caused the rejection, if there is such an event. This event is the last event of the
+   * path, of a path beneath the path, or of another path that is in the way.
    */
   readonly currentSequence?: number;
-  /** Set if the replica itself rejected the entry, without sending it. The origin does not know such an entry. */
+  /**
+   * Set if the replica itself rejected the entry, without sending the entry. The origin does not know such an entry.
+   */
   readonly unheard?: true;
   /**
    * Set if the origin keeps the rejected state as a version (`VersionRecord`). The hash is `null` for a deletion or a
@@ -108,7 +110,7 @@ export interface RejectedEntry {
 
 /**
  * The answers to some entries. Each list is sorted by `localSeq`. The answer to an entry that was decided long ago may
- * be unknown. Such an entry is in neither list, but it is settled.
+ * be unknown. Such an entry is settled, but is in neither list.
  */
 export interface WriteBackAnswer {
   readonly accepted: readonly AcceptedEntry[];
@@ -127,8 +129,8 @@ export interface SettledWriteBack {
 
 /**
  * `writeback:<replica>`: the last entry of a replica that was answered, and the answers to the last batch. If the
- * replica sends this batch again, it gets the same answers. The record is written in the commit that records the
- * accepted entries.
+ * replica sends this batch again, the replica gets the same answers. The record is written in the commit that records
+ * the accepted entries.
  */
 export interface WriteBackRecord extends WriteBackAnswer {
   /** The `localSeq` of the last entry that was answered. */

@@ -62,7 +62,8 @@ function tar(words: readonly ShellWord[]): Guarding {
 }
 
 /**
- * Splits the letters of the old form `tar xfC FILE FOLDER` into options, and puts the value of each option after it.
+ * Splits the letters of the old form `tar xfC FILE FOLDER` into options, and puts the value of each option after the
+ * option.
  */
 function withDash(words: readonly ShellWord[]): readonly ShellWord[] {
   const [first, ...rest] = words;

@@ -1,8 +1,8 @@
 import { fedPieces, ONLY_FIRST, TOOL_FLAGS, TOOL_WORDS, type ToolFlag, type ToolWords } from "./secret-tools.ts";
 
-// Recorded commands often contain secrets. This module masks them. It recognises a secret by its name (`--token`,
-// `API_KEY=`, `Authorization:`), by its place (`curl -u`, `mysql -p`, user info in a URL) or by its shape. In doubt, a
-// word is masked. A secret in an unnamed argument of unknown shape cannot be recognised.
+// Recorded commands often contain secrets. This module masks these secrets. It recognises a secret by its name
+// (`--token`, `API_KEY=`, `Authorization:`), by its place (`curl -u`, `mysql -p`, user info in a URL) or by its shape.
+// In doubt, a word is masked. A secret in an unnamed argument of unknown shape cannot be recognised.
 
 export const MASK = "***";
 

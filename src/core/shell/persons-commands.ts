@@ -160,7 +160,7 @@ class Guard {
     }
   }
 
-  /** Returns the variables with known values. They include `$PWD` if the line does not change the current folder. */
+  /** Returns the variables with known values, including `$PWD` if the line does not change the current folder. */
   #known(line: string, cwd: string | undefined): Readonly<Record<string, string>> {
     const stays = cwd !== undefined && !/\b(?:cd|pushd|popd)\b/.test(line);
     return stays ? { ...this.#variables, PWD: cwd } : this.#variables;

@@ -20,7 +20,7 @@ export interface ToolFlag {
 
 /** A position at which a program takes secrets on its command line without a flag. */
 export interface ToolWords {
-  /** The words that precede the secret, in this order. Flags and other words may be between them. */
+  /** The words that precede the secret, in this order. Flags and other words may be between these words. */
   readonly after: readonly string[];
   /**
    * The words that are secret.

@@ -216,8 +216,8 @@ function git(words: readonly ShellWord[]): Arguments | undefined {
 }
 
 /**
- * Reads `rsync … DEST`. `rsync` may overwrite anything beneath a local DEST. With `--delete`, it may also remove
- * anything there.
+ * Reads `rsync … DEST`. `rsync` may overwrite anything beneath a local DEST. With `--delete`, `rsync` may also remove
+ * anything beneath DEST.
  */
 function rsync(words: readonly ShellWord[]): Arguments | undefined {
   const { options, operands } = parse(words, "-e -f -T -B -M --rsh --exclude --include --filter --files-from");

@@ -70,7 +70,7 @@ class Forecast {
     }
   }
 
-  /** Returns the variables with known values. `$PWD` is among them unless the line may change the current folder. */
+  /** Returns the variables with known values, including `$PWD` if the line does not change the current folder. */
   #variables(line: string, cwd: string): Readonly<Record<string, string>> {
     const stays = !/\b(?:cd|pushd|popd)\b/.test(line);
     return { ...optional({ HOME: this.#home }), ...(stays ? { PWD: cwd } : {}) };

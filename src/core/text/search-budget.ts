@@ -11,7 +11,7 @@ interface Limits {
    * whole search ends.
    */
   readonly slow: number;
-  /** The maximum memory of the lines that are held at once, in bytes. It must be below 2 GiB. */
+  /** The maximum memory of the lines that are held at once, in bytes. This maximum must be below 2 GiB. */
   readonly bytes: number;
 }
 

@@ -15,8 +15,8 @@ export interface NameRules {
  * collide once the folders have different names.
  *
  * File systems use their own tables to fold the case of letters. This function folds all letters that Unicode's full
- * case mappings make equal (also `ß` and `ss`). It may find false collisions, but a false collision is better than an
- * overwritten file.
+ * case mappings make equal (also `ß` and `ss`). The function may find false collisions, but a false collision is better
+ * than an overwritten file.
  */
 export function findCollisions(paths: Iterable<WorkspacePath>, rules: NameRules): WorkspacePath[][] {
   const seen = new Set<WorkspacePath>();

@@ -137,7 +137,7 @@ function hashOf(folder: Node): Hash {
   const children: TreeChild[] = [];
   for (const [name, node] of folder.children ?? []) {
     const { entry } = node;
-    // Names with a NUL are further tracked roots. They are not children of the first root.
+    // Names with a NUL are further tracked roots. Such roots are not children of the first root.
     if (entry === undefined || name.startsWith("\0")) continue;
     children.push({ name, kind: entry.kind, mode: entry.mode, hash: entry.hash ?? hashOf(node) });
   }

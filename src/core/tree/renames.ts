@@ -159,8 +159,8 @@ export function similarRenames(
       budget.steps -= Math.min(before.size, after.size);
       if (budget.steps < 0) return bestPairs(found);
       const larger = Math.max(one.before.size, other.after.size);
-      // Different contents can have the same lines in another order. They are at most 99 % similar, because 100 %
-      // stands for equal contents.
+      // Different contents can have the same lines in another order. Such contents are at most 99 % similar, because
+      // 100 % stands for equal contents.
       const similarity = Math.min(99, Math.floor((sharedBytes(before, after) * 100) / larger));
       if (similarity >= LEAST_SIMILARITY) found.push({ gone: one, made: other, similarity });
     }

@@ -17,7 +17,9 @@ export const MAX_JSON_DEPTH = 256;
 interface JsonRules {
   /** True if every number must be an integer within ±(2^53−1), as in Chronicle's own records. */
   readonly integers?: boolean;
-  /** The number of objects or arrays that will enclose the value. They count towards the maximum nesting. Default 0. */
+  /**
+   * The number of objects or arrays that will enclose the value, and that count towards the maximum nesting. Default 0.
+   */
   readonly outer?: number;
 }
 

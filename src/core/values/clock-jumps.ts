@@ -10,7 +10,7 @@ export interface ClockJump {
   readonly seq: number;
   /** The time of that event (ISO 8601). */
   readonly ts: string;
-  /** The time of the previous event. It is later than `ts`. */
+  /** The time of the previous event, which is later than `ts`. */
   readonly before: string;
 }
 
@@ -72,8 +72,8 @@ export function spansBetween(
 }
 
 /**
- * The events that were recorded while the clock was behind. They are treated as if they were recorded at the time `ts`,
- * which is the time of the event before the span.
+ * The events that were recorded while the clock was behind. These events are treated as if they were recorded at the
+ * time `ts`, which is the time of the event before the span.
  */
 export interface BehindSpan extends SeqSpan {
   readonly ts: string;

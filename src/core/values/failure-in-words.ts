@@ -5,7 +5,7 @@ import { ChronicleError, type ErrorCode, errnoOf } from "./errors.ts";
 interface FailureInWords {
   /** The name of the system error that caused the failure; `undefined` if there is none. */
   readonly errno: string | undefined;
-  /** The reason; `undefined` if there is no text for it. */
+  /** The reason in words; `undefined` if no text is known. */
   readonly why: string | undefined;
   /** The next step, which may name a command; `undefined` if no step is known. */
   readonly hint: string | undefined;

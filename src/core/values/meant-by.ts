@@ -11,8 +11,8 @@ export function meantBy<T>(all: readonly T[], asked: string, idOf: (one: T) => s
 const SHOWN = /^[\da-f]{8,}$/;
 
 /**
- * Returns true if the text can be the shortened form of an id that the program prints: eight or more hex digits.
- * Fewer digits match too many ids (one digit matches a sixteenth of all ids). They can also be a number or a duration.
+ * Returns true if the text can be the shortened form of an id that the program prints: eight or more hex digits. Fewer
+ * digits match too many ids (one digit matches a sixteenth of all ids). Such a text can also be a number or a duration.
  */
 export function isShownBeginning(text: string): boolean {
   return SHOWN.test(text);

@@ -15,7 +15,7 @@ export type MomentBase =
   | { readonly kind: "ago"; readonly ms: number }
   /** A point in time: the milliseconds since 1970, in UTC. */
   | { readonly kind: "time"; readonly ms: number }
-  /** A time relative to the present, such as `yesterday`. It needs a time zone (see `spokenToUtc`). */
+  /** A time relative to the present, such as `yesterday`. Such a time needs a time zone (see `spokenToUtc`). */
   | { readonly kind: "spoken"; readonly spoken: SpokenTime }
   /**
    * The name of a snapshot. If no snapshot has this name, the word is an id or the beginning of an id. The id can be
@@ -82,8 +82,8 @@ export function withZone(text: string, zone: Zone, now: number): string {
 
 /**
  * Returns true if a snapshot can have this name. A name is a letter or digit, followed by letters, marks, digits and
- * `._+@-`. It has at most 100 characters and is in Unicode's composed form (NFC). A text that can be another form of a
- * moment (such as a number, `latest` or `yesterday`) is not a name.
+ * `._+@-`. A name has at most 100 characters and is in Unicode's composed form (NFC). A text that can be another form
+ * of a moment (such as a number, `latest` or `yesterday`) is not a name.
  */
 export function isValidSnapshotName(name: string): boolean {
   if (name.normalize("NFC") !== name || /^(?:latest|baseline|now)$/i.test(name)) return false;

@@ -44,7 +44,7 @@ export function holdsAnySeq(ranges: SeqRanges, first: number, last: number): boo
   return range !== undefined && range[0] <= last;
 }
 
-/** Decodes the ranges in a record. Throws `LOG_DAMAGED` if they are invalid. */
+/** Decodes the ranges in a record. Throws `LOG_DAMAGED` for invalid ranges. */
 export function decodeRanges(value: Json): SeqRanges {
   if (!Array.isArray(value)) return damaged("the ranges are not a list");
   let before = 0;

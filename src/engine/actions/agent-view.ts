@@ -19,7 +19,7 @@ import { refuseClaimedName } from "../../core/records/actor-name.ts";
 import { parseGivenPath } from "../log/known-paths.ts";
 
 /**
- * Methods that an agent must not call. They do one of the following:
+ * Methods that an agent must not call. Each of these methods does one of the following:
  * - give up, free, move or rebuild recorded data
  * - change which data is kept or recorded, or which history is accepted
  */

@@ -53,9 +53,9 @@ export interface AskedAction {
 }
 
 /**
- * Returns those of `actions` that belong to other turns of the request's session. `endings` decides which of them the
- * new turn ends. Returns none for the request of a sub-agent. Such a request begins no turn, because a sub-agent in the
- * background continues the turn that started it.
+ * Returns those of `actions` that belong to other turns of the request's session. `endings` decides which of these
+ * actions the new turn ends. Returns none for the request of a sub-agent. Such a request begins no turn, because a
+ * sub-agent in the background continues the turn that started it.
  */
 export function ofEarlierTurns(
   actions: readonly LoggedAction[],
@@ -122,7 +122,7 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
 
 /**
  * Returns the open action of the same call, if its owner may still be at work. One call can be requested twice: two
- * installed hooks can report it at the same time, or a caller that got no answer can ask again. An action that is
+ * installed hooks can report the call at the same time, or a caller that got no answer can ask again. An action that is
  * requested in the callback of another action is a different call.
  */
 async function openCall(context: Context, asked: AskedAction, head: Head): Promise<LoggedAction | undefined> {

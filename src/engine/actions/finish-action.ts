@@ -44,7 +44,7 @@ export async function finishAction(
   const closing = closingOf(end);
   const action = await findAction(context, id);
   if (!isUnfinished(action, closing)) return endShape(context, action, []);
-  // A denied action is closed without a capture, because the changes on disk are not its own.
+  // A denied action is closed without a capture, because the changes on disk do not belong to this action.
   if (closing.state === "denied") return endShape(context, await closeOnly(context, action, closing), []);
   try {
     return await captureAndClose(context, action, { ...closing, ...quota });

@@ -27,7 +27,7 @@ import { keepLeftOut, NOTHING_LEFT_OUT } from "../capture/left-out.ts";
 const DEFAULT_ACTOR = "agent";
 
 interface SnapshotOptions extends QuotaOptions {
-  /** The ids of the actions around this one. This action was requested in their callbacks. */
+  /** The ids of the open actions in whose callbacks this action was requested. */
   readonly around?: readonly string[];
 }
 

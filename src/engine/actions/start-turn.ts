@@ -110,8 +110,8 @@ function promptIn({ prompt, transcript, message }: TurnStart): Prompt | undefine
 }
 
 /**
- * True if the turn is recorded already, and nothing must be recorded now. That is so if anything was recorded or
- * changed after the turn's record, if no message is given, or if the recorded message is the same.
+ * Returns true if the turn is recorded already, and nothing must be recorded now. Nothing must be recorded if anything
+ * was recorded or changed after the turn's record, if no message is given, or if the recorded message is the same.
  */
 async function isToldBefore(context: Context, start: TurnStart, found: Found): Promise<boolean> {
   const row = await context.index.record(turnRecordId(start));

@@ -186,8 +186,8 @@ function mayHaveMade(
     return isFirst || planned.some(({ path, after }) => !sameEntry(plan?.get(path)?.before, after));
   return planned.some(({ path, before }) => {
     if (!other.omittedChanges.some((one) => isWithin(path, one.path))) {
-      // The path had the same state at the beginning and at the end of `other`. It may nevertheless have had another
-      // state in between, when `own` began.
+      // The path had the same state at the beginning and at the end of `other`. In between, when `own` began, the path
+      // may nevertheless have had another state.
       const then = isFirst ? plans.first.get(other.id)?.get(path) : undefined;
       return then !== undefined && !sameEntry(then.before, before);
     }

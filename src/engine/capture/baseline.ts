@@ -144,7 +144,7 @@ export async function beginHosted(context: Context, workspace: WorkspaceRecord, 
 /** The seq of the event that names the signer of a new history. Event 1 is the workspace's own record. */
 const SIGNER_SEQ = 2;
 
-/** The entries with which a history begins, in path order. A caller can iterate over them several times. */
+/** The entries with which a history begins, in path order. A caller can iterate over the entries several times. */
 interface FirstEntries extends Iterable<Entry> {
   readonly size: number;
 }

@@ -134,7 +134,8 @@ interface Once {
   readonly also: readonly SealedEvent[];
   readonly root: Hash | undefined;
   /**
-   * Changed paths that another operation may have recorded or written since the scan began. They must be read again.
+   * Changed paths that another operation may have recorded or written since the scan began, and that must be read
+   * again.
    */
   readonly contested: readonly WorkspacePath[];
 }
@@ -148,8 +149,8 @@ interface Earlier {
 }
 
 /**
- * Returns the omissions of paths of which no state was read. An `unstable` path changed while it was read. Its omission
- * is left out if a state of the path was read nevertheless.
+ * Returns the omissions of paths of which no state was read. An `unstable` path changed while it was read. The omission
+ * of such a path is left out if a state of the path was read nevertheless.
  */
 function unseenIn({ omitted, present }: Reading): Omission[] {
   return omitted.filter(({ path, reason }) => reason !== "unstable" || !present.has(path));
@@ -210,7 +211,7 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
   }
   return withSettledCommit(context, async (commit) => {
     // If the off-record notes, or the running work off the record, have changed since the scan, the scan may have read
-    // paths that must be left out. It may also have left out paths that must be recorded.
+    // paths that must be left out. The scan may also have left out paths that must be recorded.
     if (!isSameOffRecord(context, reading)) return undefined;
     const head = await commit.head();
     // If contents were erased or unerased since the scan, the scan may have left out the wrong paths.
@@ -296,8 +297,8 @@ interface CoverageOfLook extends Pick<CommitReading, "options" | "earlier"> {
 }
 
 /**
- * Returns the coverage events that follow the events of the changes. After a full scan, they record a coverage that has
- * changed. Otherwise, they concern only paths that were off the record.
+ * Returns the coverage events that follow the events of the changes. After a full scan, these events record a coverage
+ * that has changed. Otherwise, these events concern only paths that were off the record.
  */
 async function coverageOfLook(
   context: Context,
@@ -372,7 +373,7 @@ const PAGE = 2_000;
 /**
  * True if an operation that ended after the seq `after`, and at `upTo` at the latest, skipped or reverted some of its
  * paths. Such an operation may have changed a path, and then reverted the path because something was in the way. No
- * event names such a path, but a scan may have read its state in between.
+ * event names such a path, but a scan may have read the state in between.
  */
 async function isSomeSkipped(context: Context, after: number, upTo: number): Promise<boolean> {
   for (let from = after + 1; from <= upTo; from += PAGE) {

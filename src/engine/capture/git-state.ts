@@ -6,7 +6,7 @@ import { type Context, isHosted } from "../log/context.ts";
 /**
  * The own state of a git repository (`.git`) is no part of the workspace. If `.git` were recorded, every later restore
  * would put an earlier `.git` back, and so rewind the branches. Before an action that is about to change `.git` (such
- * as `rm -rf .git`), all of `.git` is kept aside. Only the undo of that action restores it.
+ * as `rm -rf .git`), all of `.git` is kept aside. Only the undo of that action restores the kept `.git`.
  */
 
 /** The omission of a path that is git's own state. */

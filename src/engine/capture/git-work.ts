@@ -180,8 +180,8 @@ function untilOf(context: Context): string {
 export interface GitWork {
   readonly changes: readonly GitChange[];
   /**
-   * The event that records the changes. The caller appends it together with the end of the work. Empty if nothing
-   * changed.
+   * The event that records the changes. The caller appends this event together with the end of the work. Empty if
+   * nothing changed.
    */
   readonly drafts: readonly EventDraft[];
   readonly notes: readonly string[];
@@ -395,8 +395,8 @@ function isSameMap(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string
 }
 
 /**
- * Returns the packed refs of a state, by name. Throws `BLOB_MISSING` if the store no longer has them, because each of
- * these refs would then look new.
+ * Returns the packed refs of a state, by name. Throws `BLOB_MISSING` if the store no longer has the packed refs,
+ * because each of these refs would then look new.
  */
 async function packedIn(contents: Contents, { packed }: GitState): Promise<ReadonlyMap<string, string>> {
   if (packed === undefined) return new Map();

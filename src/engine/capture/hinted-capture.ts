@@ -47,7 +47,7 @@ interface HintedCaptureOptions {
  */
 export class HintedCapture {
   readonly #options: HintedCaptureOptions;
-  /** Paths that are being written. They stay dirty, so that a full scan takes them without waiting. */
+  /** Paths that are being written. These paths stay dirty, so that a full scan takes them without waiting. */
   readonly #busy: QuietPaths;
   /** Paths whose wait is over. `true`: the longest wait has passed, and the path may still be changing. */
   #ripe = new Map<WorkspacePath, boolean>();

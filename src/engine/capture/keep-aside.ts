@@ -386,8 +386,8 @@ export async function endOfAside(
 }
 
 /**
- * Returns an entry in the form of a listed omission. Its stat has inode 0, because the real inode is unknown. A
- * comparison of stats therefore finds every present path changed, and the contents are then compared.
+ * Returns an entry in the form of a listed omission. The stat of the result has inode 0, because the real inode is
+ * unknown. A comparison of stats therefore finds every present path changed, and the contents are then compared.
  */
 function listed(path: WorkspacePath, entry: Entry): ListedOmission {
   const { kind, mode, size } = entry;

@@ -23,8 +23,8 @@ import { optional } from "../../util/optional.ts";
 
 /**
  * At the end of an action, the paths that no capture takes are compared with their states at the beginning of the
- * action. The comparison finds the paths that the action has changed. It also finds new paths that are left out only by
- * rules from the same session.
+ * action. The comparison finds the paths that the action has changed. The comparison also finds new paths that are left
+ * out only by rules from the same session.
  */
 
 /** The changes of omitted paths that the end of an action reports, and the contents that stay kept aside. */
@@ -183,8 +183,8 @@ async function beginningOf(context: Context, { session, fromSeq }: LoggedAction)
 }
 
 /**
- * Returns the paths that were omitted when the action began. Returns `undefined` if the action has no list of them, or
- * if the list was freed.
+ * Returns the paths that were omitted when the action began. Returns `undefined` if the action has no list of these
+ * paths, or if the list was freed.
  */
 async function omittedBefore(
   context: Context,

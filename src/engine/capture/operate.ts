@@ -66,7 +66,10 @@ export interface Operation {
   readonly left?: readonly WorkspacePath[];
   /** The paths that the plan leaves alone, with reasons. */
   readonly skipped?: readonly SkippedPath[];
-  /** Only for a rollback: the id of the action that is undone. Its changes to kept-aside paths are undone as well. */
+  /**
+   * Only for a rollback: the id of the action that is undone. The changes of this action to kept-aside paths are undone
+   * as well.
+   */
   readonly brings?: string;
   /** Hashes of stored contents that the changes need and that no record refers to yet. */
   readonly contents?: readonly Hash[];
@@ -223,9 +226,10 @@ function isWithoutRoom(report: CheckReport): boolean {
  * True if an operation changed nothing because its paths were blocked. Such an operation is recorded as abandoned.
  * False for two kinds of operations, which are recorded as done:
  *
- * - A replica's step. Its record names each path that could not be written. The step is abandoned only if lack of space
- *   blocked all paths.
- * - An undo by selection whose paths were all changed meanwhile. Its record makes the next undo skip that work.
+ * - A replica's step. The record of the step names each path that could not be written. The step is abandoned only if
+ *   lack of space blocked all paths.
+ * - An undo by selection whose paths were all changed meanwhile. The record of such an undo makes the next undo skip
+ *   that work.
  */
 export function isNone(
   { kind, replica, selection }: Pick<IntentRecord, "kind" | "replica" | "selection">,
@@ -249,7 +253,7 @@ function isAllChanged({ blocked }: CheckReport, asked: readonly Change[]): boole
 
 interface Performance {
   readonly id: string;
-  /** The intent. Its state is `open`. */
+  /** The intent, in the state `open`. */
   readonly intent: IntentRecord;
   readonly operation: Pick<Operation, "changes" | "units" | "onBlocked" | "keepMtime" | "onProgress">;
   /** Returns further events to append after the events `done`. Called only if something was done. */
@@ -290,8 +294,8 @@ export async function perform(
         changes: asMade([...changes, ...recorded], report),
         git: git.drafts,
       });
-  // `apply` removes the set-aside files in the background, and `cleanUp` waits until they are gone. They must be gone
-  // before the intent is closed, because only an open intent tells the next process to remove them after a crash.
+  // `apply` removes the set-aside files in the background, and `cleanUp` waits until they are gone. The files must be
+  // gone before the intent is closed, because only an open intent tells the next process to remove them after a crash.
   if (!isStep) await context.worktree.cleanUp(token);
   await commit.append(isNothing ? done : [...done, ...(also?.(done, report) ?? [])]);
   if (isStep) deferCleanup(context, token);
@@ -379,7 +383,9 @@ const MOST_TOLD = 20;
 
 function tellOfOwners(context: Context, { lostOwners = [] }: ApplyReport): void {
   for (const { path, uid, gid } of lostOwners.slice(0, MOST_TOLD)) {
-    context.tell?.(`${shownPath(path)} belonged to user ${uid} and group ${gid}; only root can restore this owner and group`);
+    context.tell?.(
+      `${shownPath(path)} belonged to user ${uid} and group ${gid}; only root can restore this owner and group`,
+    );
   }
   const more = lostOwners.length - MOST_TOLD;
   if (more > 0) context.tell?.(`${more} more files belonged to other users or groups; only root can restore these`);
@@ -451,7 +457,7 @@ interface Rest {
   readonly state: "done" | "abandoned";
 }
 
-/** Returns the changes that finish an intent. Throws `BLOB_MISSING` if its plan is not in the store. */
+/** Returns the changes that finish an intent. Throws `BLOB_MISSING` if the intent's plan is not in the store. */
 export async function restOf(context: Context, { id, intent }: OpenIntent): Promise<Rest> {
   if (intent.changes !== undefined) return { changes: intent.changes, state: "done" };
   if (intent.plan === undefined) return tornWrite(context, { id, intent });

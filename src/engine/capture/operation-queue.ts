@@ -23,8 +23,8 @@ export interface BeforeChange {
 export const NOTHING_BEFORE: BeforeChange = { finished: [], closed: [] };
 
 /**
- * The operations that the queue runs before and after a change. They are passed in and not imported, because they are
- * built on this queue.
+ * The operations that the queue runs before and after a change. These operations are passed in and not imported,
+ * because they are themselves built on the queue.
  */
 interface Settling {
   /** Finishes interrupted operations, and closes sessions and actions whose process is gone. */
@@ -32,7 +32,10 @@ interface Settling {
   /** Returns what `endBefore` would do now. Changes nothing. */
   readonly wouldEndBefore: (context: Context) => Promise<BeforeChange>;
   readonly notesOf: (before: BeforeChange) => readonly string[];
-  /** Ends the transactions whose owner is gone. Each transaction says whether it is then committed or rolled back. */
+  /**
+   * Ends the transactions whose owner is gone. The record of each transaction (`onOwnerDeath`) says whether it is then
+   * committed or rolled back.
+   */
   readonly endOrphans: (context: Context, before: BeforeChange) => Promise<void>;
   /**
    * Called after each change. If the change has recorded private contents, and all of them now exceed their budget,

@@ -5,8 +5,8 @@ interface QuietPathsOptions {
   /** The time, in milliseconds, after which a path without a further hint of the watcher counts as quiet. */
   readonly quietMs: number;
   /**
-   * The longest wait, in milliseconds, after the first hint for a path. It ends the wait for a path that never becomes
-   * quiet.
+   * The longest wait, in milliseconds, after the first hint for a path. After this wait, a path that never becomes
+   * quiet is reported nevertheless.
    */
   readonly mostMs: number;
   readonly timers: Timers;
@@ -50,7 +50,7 @@ interface Waiting {
   readonly most: Group;
 }
 
-/** Stands for all paths, if it is unknown which paths have changed. */
+/** The path that stands for all paths, if it is unknown which paths have changed. */
 const EVERYTHING = "" as WorkspacePath;
 
 /**

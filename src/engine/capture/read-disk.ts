@@ -55,7 +55,7 @@ export interface LookOptions extends OffRecordOptions {
   readonly reserve?: boolean;
   /**
    * The limits of the scan. The scan throws `LookTooLong` once it has looked at `FEW_PATHS` paths and has taken longer
-   * than `ms` milliseconds. It also throws if more than `bytes` bytes must be read.
+   * than `ms` milliseconds. The scan also throws if more than `bytes` bytes must be read.
    */
   readonly atMost?: { readonly ms: number; readonly bytes: number };
   readonly onProgress?: (progress: Progress) => void;
@@ -371,8 +371,8 @@ export class HeldStates {
   }
 
   /**
-   * Returns the entry that is recorded for the first state of a path. It differs from `found` if the disk stores no
-   * modes.
+   * Returns the entry that is recorded for the first state of a path. This entry differs from `found` if the disk
+   * stores no modes.
    */
   foundFirst(found: Entry): Entry {
     return heldEntry(this.#traitsOf(found.path), found) ?? found;
