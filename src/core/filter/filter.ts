@@ -84,7 +84,7 @@ export interface FilterSpec {
   readonly options: FilterOptions;
   /**
    * The rule files in order of precedence, lowest first: the user's global ignore file, `info/exclude`, and then the
-   * ignore files of folders, outer folders before inner folders.
+   * ignore files of folders. The files of outer folders come before those of inner folders.
    */
   readonly rules: readonly RuleFile[];
   /**
@@ -99,7 +99,7 @@ export interface Verdict {
   readonly tracked: boolean;
   /**
    * The rule that decided: `default`, `force-include`, `exclude`, `exclude-glob`, `gitignore`, `git` (the `.git`
-   * folder), `git-index` (git tracks the path, although `pattern` would exclude it), `staging` (a name under which
+   * folder), `git-index` (git tracks the path, although `pattern` matches the path), `staging` (a name under which
    * Chronicle stages files; see `isStagingName`).
    */
   readonly rule:

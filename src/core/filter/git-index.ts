@@ -34,9 +34,9 @@ export interface IndexedEntry {
 
 /**
  * Parses an index file (`git help format-index`, versions 2 to 4). `hashBytes` is 20 in a SHA-1 repository, and 32 in a
- * SHA-256 one. Throws `UnusableIndex` for a split, sparse or damaged index, for an unknown version, and for an unknown
- * extension that must not be ignored (see `refuseExtensions`). Calls `onEntry` for each entry. A path with a merge
- * conflict has one entry for each stage.
+ * SHA-256 one. Throws `UnusableIndex` for a split, sparse or damaged index, and for an unknown version. Also throws
+ * this error for an unknown extension that must not be ignored (see `refuseExtensions`). Calls `onEntry` for each
+ * entry. A path with a merge conflict has one entry for each stage.
  */
 export function parseGitIndex(bytes: Buffer, hashBytes: 20 | 32, onEntry?: (entry: IndexedEntry) => void): GitIndex {
   if (bytes.length < HEADER_BYTES + hashBytes || bytes.toString("latin1", 0, 4) !== "DIRC") refuse("it is damaged");
@@ -145,8 +145,8 @@ class EntryReader {
   }
 
   /**
-   * Reads a name in version 4: the number of bytes to remove from the end of the previous name, and the bytes that
-   * replace them.
+   * Reads a name in version 4. Such a name is stored as the number of bytes to remove from the end of the previous
+   * name, and the bytes to append instead.
    */
   #packedName(nameAt: number): void {
     const last = this.#lastName();

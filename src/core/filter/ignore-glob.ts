@@ -60,10 +60,10 @@ export function literalLength(pattern: string): number {
 }
 
 /**
- * Compiles a glob. Returns `undefined` if the pattern can never match, because it has an open `[` or a lone `\` at the
- * end, or is too long. If `paths` is true, `**` crosses slashes. Otherwise, `**` means the same as `*`, because the
- * text is one name. If `ignoreCase` is true, the glob matches as git does with `WM_CASEFOLD`, against text in small
- * letters. In that case, a capital after a `\`, or alone in a class, matches nothing.
+ * Compiles a glob. Returns `undefined` if the pattern can never match: it has an open `[`, ends with a lone `\`, or is
+ * too long. If `paths` is true, `**` crosses slashes. Otherwise, `**` means the same as `*`, because the text is one
+ * name. If `ignoreCase` is true, the glob matches as git does with `WM_CASEFOLD`, against text in small letters. In
+ * that case, a capital after a `\`, or alone in a class, matches nothing.
  */
 export function compileGlob(pattern: string, paths: boolean, ignoreCase = false): Glob | undefined {
   if (pattern.length > MAX_PATTERN_LENGTH) return undefined;

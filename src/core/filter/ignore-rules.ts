@@ -9,9 +9,9 @@ import { foldCase } from "./tracked-paths.ts";
 export const MAX_RULE_FILE_BYTES = 1024 ** 2;
 
 /**
- * The maximum number of rules in one file that must be tried on every path, because no lookup finds them. Such a rule
- * is a path pattern whose first component has a wildcard, or a name pattern that has a wildcard and is neither `*tail`
- * nor `head*`. A file with more such rules is not applied.
+ * The maximum number of rules in one file that must be tried on every path, because no lookup finds them. There are two
+ * kinds of such rules: a path pattern whose first component has a wildcard, and a name pattern with a wildcard, other
+ * than `*tail` and `head*`. A file with more such rules is not applied.
  */
 export const MAX_WILD_RULES = 2000;
 
@@ -26,8 +26,8 @@ export interface IgnoreRule {
 }
 
 /**
- * Two indexes for all rules with the same text: the index of the last of them that applies to files, and the index of
- * the last of them that applies to folders. An index is -1 if there is no such rule.
+ * Two indexes for all rules with the same text. `file` is the index of the last rule that applies to files, and
+ * `folder` that of the last rule that applies to folders. An index is -1 if there is no such rule.
  */
 interface Slot {
   file: number;

@@ -114,9 +114,11 @@ interface RowPlace {
 }
 
 /**
- * Tracks the entry rows while a base is written or read, and enforces the order of the rows. The row of a folder must
- * precede the rows in the folder, the names in a folder must ascend, no path may occur twice, and live rows must be in
- * live folders.
+ * Tracks the entry rows while a base is written or read, and enforces the order of the rows:
+ * - The row of a folder precedes the rows in the folder.
+ * - The names in a folder ascend.
+ * - No path occurs twice.
+ * - Live rows are in live folders.
  */
 export class BaseRows {
   // These lists are indexed by depth. The root has the depth 0. The lists describe the folders in which the next row

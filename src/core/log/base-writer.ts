@@ -119,8 +119,8 @@ export function* encodeBase(content: BaseContent): Generator<Buffer> {
 }
 
 /**
- * Sorts the further roots by id, and puts the root with the id `""` after them. Paths in further roots begin with a NUL,
- * so these paths sort before all others.
+ * Sorts the further roots by id, and puts the root with the id `""` after them. Paths in further roots begin with a
+ * NUL, so these paths sort before all others.
  */
 function sectionOrder(roots: readonly BaseRoot[]): readonly BaseRoot[] {
   const further = roots.filter((root) => root.id !== "").toSorted((a, b) => compareNames(a.id, b.id));

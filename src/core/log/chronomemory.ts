@@ -100,8 +100,11 @@ interface ReadOptions {
  * Reads and verifies a log. Skips blank lines. Throws `INTEGRITY_VIOLATION` for the first line that does not match its
  * hash or does not follow the previous line. The message and `data.line` have the line's number in the file. With
  * `upToTear`, returns the events before that line instead, if there are any. Throws `REFUSED` if the hashes match, but
- * the log cannot be imported. There are four reasons: the log is compacted and its checkpoint is missing or does not
- * fit, a number would be rounded, a value is nested too deeply, or a value has no form in JSON.
+ * the log cannot be imported. There are four reasons:
+ * - The log is compacted, and its checkpoint is missing or does not fit.
+ * - A number would be rounded.
+ * - A value is nested too deeply.
+ * - A value has no form in JSON.
  */
 export function readChronomemory(bytes: Uint8Array, options: ReadOptions): OriginalLog {
   const read = readLines(bytes, options);
@@ -358,8 +361,8 @@ class Checkpoint {
   }
 
   /**
-   * Throws `REFUSED` if the checkpoint does not fit the log: events between the checkpoint and the log are missing, the
-   * checkpoint ends after the log, or the log has another event at the checkpoint's last seq.
+   * Throws `REFUSED` if the checkpoint does not fit the log. There are three cases: events between the checkpoint and
+   * the log are missing, the checkpoint ends after the log, or the log has another event at the checkpoint's last seq.
    */
   checkAgainst({ first, last, hashOf }: ContinuingLog): void {
     if (this.seq < first - 1)

@@ -104,8 +104,8 @@ export function actionTargets(type: string, payload: TargetPayload, folders: Tar
 
 /**
  * Returns the source and the destination of a tool that moves something, as given in the payload. Returns `undefined`
- * for a tool that does not touch both paths (a copy only reads its source), for a command, and for a payload that lacks
- * one of the paths.
+ * for a command, and for a payload that lacks one of the paths. Also returns `undefined` for a tool that does not touch
+ * both paths. For example, a copy only reads its source.
  */
 export function movedFields(type: string, payload: TargetPayload): readonly [from: string, to: string] | undefined {
   const known = TYPES.get(type);

@@ -308,7 +308,7 @@ export function composeGit(first: readonly GitChange[], second: readonly GitChan
 
 /**
  * Splits a change into the change of the `.git` file and the changes of all other values. Returns the two parts in the
- * order in which they can be made, because the repository can be changed only while its `.git` file exists. Does not
+ * order in which they can be carried out. The repository can be changed only while its `.git` file exists. Does not
  * split a change that has only one of these parts.
  */
 export function splitGitFile(change: GitChange): readonly GitChange[] {

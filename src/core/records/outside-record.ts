@@ -93,8 +93,8 @@ export function encodeOutside(record: OutsideRecord): RecordBody {
     actor: record.actor.toWellFormed(),
     deep: record.deep,
   };
-  // The hash is written a second time, next to the state, so that all records that need a content name the content in
-  // the same field.
+  // The hash is written a second time, next to the state. All records that need a content name the content in this
+  // field.
   if (hash !== undefined) body["hash"] = hash;
   return body;
 }

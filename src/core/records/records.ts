@@ -344,8 +344,8 @@ export function encodeSession(record: SessionRecord): RecordBody {
     merkle_roots: record.merkleRoots,
     snapshots: record.snapshots,
     changed: record.changed,
-    // Each network event is stored as JSON text, because a caller's event may have fractional numbers, which
-    // Chronicle's own records must not have.
+    // Each network event is stored as JSON text. A caller's event may have fractional numbers, which Chronicle's own
+    // records must not have.
     network_events: record.networkEvents.map((event) => JSON.stringify(event)),
     notes: record.notes,
     actor: record.actor,
@@ -581,9 +581,9 @@ const OPEN: readonly (readonly [prefix: string, key: string, state: string])[] =
 ];
 
 /**
- * Returns true if the record is unfinished after an event with this content: an open action, intent or conflict, a
- * running session, or an active transaction. The index stores the result, so that unfinished records are found without
- * reading all records.
+ * Returns true if an event with this content leaves the record unfinished. Unfinished records are open actions, intents
+ * and conflicts, running sessions, and active transactions. The index stores the result, so that unfinished records are
+ * found without reading all records.
  */
 export function leavesOpen(recordId: string, record: RecordBody): boolean {
   return OPEN.some(([prefix, key, state]) => recordId.startsWith(prefix) && record[key] === state);

@@ -48,8 +48,8 @@ export interface UndoStack {
  *
  * An undo of selected work is an operation of its own. The operations in its `takes` and `passes` leave both stacks. If
  * the undo changed something, its own id is put on the redo stack. If the undo is redone, its id moves to the undo
- * stack. If the undo is then undone again, another undo of selected work is recorded, whose `takes` has the id of the
- * first undo.
+ * stack. If the undo is then undone again, a second undo of selected work is recorded. The `takes` of the second undo
+ * has the id of the first undo.
  *
  * A step whose target is missing, because it was pruned, changes nothing. A redo of an operation that is not undone
  * changes nothing, either.
@@ -68,8 +68,8 @@ class Stacks {
   /** Maps the id of each undo of selected work to the `takes` of the undo. */
   readonly #groups = new Map<string, readonly string[]>();
   /**
-   * Maps the id of each operation, and of each undo of selected work, to `true` if it is part of a larger operation,
-   * otherwise to `false`.
+   * Maps the id of each operation, and of each undo of selected work, to `true` if the operation is part of a larger
+   * one, and to `false` otherwise.
    */
   readonly #known = new Map<string, boolean>();
 

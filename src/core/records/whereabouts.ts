@@ -102,8 +102,8 @@ export interface UncleanEnd {
  * - The bytes of a file did not reach the disk. The file is empty, shorter or filled with other bytes, but has the
  *   modification time that was recorded or last seen. An edited file has a new time.
  * - The file system (Btrfs) returned to an earlier state as a whole. The path then has an earlier file, or none. A
- *   person may also have deleted the file. Therefore, this loss is assumed only for paths that were recorded shortly
- *   before the end, and only if a process synced the folder until the end.
+ *   person may also have deleted the file. Therefore, this loss is assumed only if a process synced the folder until
+ *   the end, and only for paths that were recorded shortly before the end.
  * - XFS emptied a file that was rewritten right before the end. The file has a new modification time, from before the
  *   machine booted again. This loss, too, is assumed only if a process synced the folder until the end.
  */

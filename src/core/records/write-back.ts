@@ -24,7 +24,7 @@ export interface WriteBackEntry {
   /** The state; `undefined` for a deletion. */
   readonly entry: Entry | undefined;
   /**
-   * The seq of the origin's event of this path on which the change is based; 0 if the replica has seen no event of the
+   * The origin's event of this path on which the change is based, as a seq; 0 if the replica has seen no event of the
    * path.
    */
   readonly seen: number;

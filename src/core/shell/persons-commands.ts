@@ -346,8 +346,8 @@ function verb(valued: string, places: WritingVerb["places"]): WritingVerb {
 }
 
 /**
- * Maps each verb that writes to paths in its arguments to the verb's options with a value and to a function that
- * returns these paths. A test compares the options with those of the command line.
+ * Maps each verb that writes to paths in its arguments to two things: the verb's options that take a value, and a
+ * function that returns these paths. A test compares the options with those of the command line.
  */
 export const WRITING_VERBS: ReadonlyMap<string, WritingVerb> = new Map([
   ["run", verb("--summary --network-events --note", (given) => valuesOf(given, "--summary"))],

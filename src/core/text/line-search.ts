@@ -63,9 +63,9 @@ export class LineSearch {
   readonly #line: RegExp;
   /**
    * The pattern for a search in a whole content, for the next line that may match. The search misses no line that
-   * `#line` matches, because the pattern cannot look beyond the end of a line, and `^` and `$` match at the ends of
-   * lines. `undefined` if the pattern may look beyond the end of a line, or may match long runs of lines. Then each
-   * line is searched separately.
+   * `#line` matches: the pattern cannot look beyond the end of a line, and `^` and `$` match at the ends of every line.
+   * `undefined` if the pattern may look beyond the end of a line, or may match long runs of lines. Then each line is
+   * searched separately.
    */
   readonly #whole: RegExp | undefined;
   /**

@@ -27,8 +27,8 @@ export function storeFull({ taken, wanted, limit }: StoreFull): ChronicleError {
 }
 
 /**
- * Returns a `storeFull` error without the store's size, and any other error unchanged. This is for callers who may see
- * only a part of the store, because the size reveals whether other workspaces have a certain content. The hint is
+ * Returns a `storeFull` error without the store's size, and any other error unchanged. Callers who may see only a part
+ * of the store must not get this size. The size reveals whether other workspaces have a certain content. The hint is
  * removed as a whole, because the hint has the size, too.
  */
 export function withoutStoreSize(error: unknown): unknown {

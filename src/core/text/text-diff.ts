@@ -263,8 +263,8 @@ const FEW_EDITS = 50;
 
 /**
  * Returns the lines that the shortest diff keeps, each as a pair of line numbers from 0 (old side, new side),
- * ascending. Equal lines have equal numbers. If the search would take too long, or too many lines are compared, only
- * the equal lines at the beginnings and the ends are kept, and the budget is marked as coarse.
+ * ascending. Equal lines have equal numbers. If the search would take too long, or too many lines are compared, returns
+ * only the equal lines at the beginnings and the ends, and marks the budget as coarse.
  */
 export function keptLines(old: Int32Array, now: Int32Array, budget: DiffBudget): (readonly [number, number])[] {
   const middle = middleOf(old, now);

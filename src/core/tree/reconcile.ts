@@ -165,9 +165,9 @@ function twoWay(sides: PathSides, options: ReconcileOptions, alpha: Side): Decis
 }
 
 /**
- * Returns true if the sides differ only in permission bits, and either the path is a folder or there is no base that
- * tells which bits are right. People are not asked about such a difference, because two machines with different umasks
- * would cause it in every folder.
+ * Returns true if the sides differ only in permission bits, in one of two cases: the path is a folder, or no base tells
+ * which bits are right. People are not asked about such a difference, because two machines with different umasks would
+ * cause it in every folder.
  */
 function isOnlyMode({ base, local, remote }: PathSides): boolean {
   if (local === undefined || remote === undefined) return false;

@@ -1,8 +1,8 @@
 /**
  * The name of the staging folder in a tracked root, which is used if the store is on another device. The folder is
  * never captured, and only Chronicle writes to it. The name is reserved at any depth, because a staging folder can be
- * at any depth: a tracked folder can contain the root of another workspace, or a folder that a person has filled from a
- * history.
+ * at any depth. For example, a tracked folder can contain the root of another workspace, or a folder that a person has
+ * filled from a history.
  */
 export const STAGING_FOLDER = ".chronicle-tmp";
 

@@ -4,7 +4,7 @@ export type Verdict = "good" | "bad" | "unknown";
 /**
  * The state of a search for the first bad point in an ordered list of points. `next` is the index of the point to test
  * next. `found` is the index of the first bad point. If points right before `found` could not be tested, `from` is the
- * index of the first of these points, and the first bad point may be any point from `from` to `found`. If there are no
+ * index of the first of these points. The first bad point may then be any point from `from` to `found`. If there are no
  * such points, `from` is equal to `found`.
  */
 export type Bisection = { readonly next: number } | { readonly found: number; readonly from: number };
@@ -28,8 +28,8 @@ export function bisect(count: number, verdicts: ReadonlyMap<number, Verdict>): B
 }
 
 /**
- * Returns the index of the last point that is known to be good (-1 if there is none), and the index of the first point
- * that is known to be bad.
+ * Returns two indexes: `good` of the last point that is known to be good (-1 if there is none), and `bad` of the first
+ * point that is known to be bad.
  */
 export function bounds(count: number, verdicts: ReadonlyMap<number, Verdict>): { good: number; bad: number } {
   let good = -1;

@@ -66,8 +66,8 @@ export function canonicalFault(text: string, value: Json, rules: JsonRules = {})
   try {
     const sorted = inspect(value, rules.outer ?? 0, rules.integers === true);
     if (mayHoldLoneSurrogate(text)) assertWellFormed(value);
-    // Compares the texts even if the keys of the parsed value are in order, because the given text may have duplicate
-    // keys, or another spelling of a value.
+    // Compares the texts even if the keys of the parsed value are in order. The given text may have duplicate keys, or
+    // another spelling of a value.
     if (sorted && JSON.stringify(value) === text) return undefined;
     return !sorted && sortingWrite(value) === text ? undefined : "not canonical JSON";
   } catch (error) {

@@ -51,8 +51,8 @@ export interface SeqSpan {
 
 /**
  * Returns the spans between the jumps, with the last span first. Within each span, times grow with seq. The only
- * exceptions are the spans of `behind`, which no jump splits: all their events are treated as if they were recorded at
- * the `ts` of the span.
+ * exceptions are the spans of `behind`. No jump splits these spans. All events of such a span are treated as if they
+ * were recorded at the `ts` of the span.
  */
 export function spansBetween(
   jumps: readonly ClockJump[],

@@ -65,7 +65,7 @@ export function isFixed({ base, back }: Moment): boolean {
 }
 
 /**
- * Converts a moment to UTC if it is a time without a zone or a spoken time (such as `yesterday`), with or without `~N`.
+ * Converts a time without a zone, or a spoken time (such as `yesterday`), to UTC. The time may be followed by `~N`.
  * Returns any other text unchanged. `now` is the present, in milliseconds since 1970.
  */
 export function withZone(text: string, zone: Zone, now: number): string {

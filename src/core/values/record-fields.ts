@@ -12,7 +12,7 @@ export function damaged(what: string): never {
 
 /**
  * Calls `read` to read a path from a record. If `read` throws `PATH_INVALID`, throws `LOG_DAMAGED` with that error as
- * its cause, because the invalid path comes from the log and not from a caller.
+ * its cause. The invalid path comes from the log, and not from a caller.
  */
 export function recordedPath<T>(read: () => T): T {
   try {

@@ -31,7 +31,7 @@ export function holdsSeq(ranges: SeqRanges, seq: number): boolean {
   return false;
 }
 
-/** True if the set holds any number from `first` to `last`. */
+/** Returns true if the set holds any number from `first` to `last`. */
 export function holdsAnySeq(ranges: SeqRanges, first: number, last: number): boolean {
   let low = 0;
   let high = ranges.length;

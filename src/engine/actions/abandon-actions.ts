@@ -29,8 +29,8 @@ interface ClosingBehind extends Closing {
 }
 
 /**
- * True if an action in this state cannot be closed again. A denied or abandoned action can still be finished as `done`
- * or `failed`, if it has run after all.
+ * Returns true if an action in this state cannot be closed again. A denied or abandoned action can still be finished as
+ * `done` or `failed`, if it has run after all.
  */
 function isFinal(state: ActionState): boolean {
   return state === "done" || state === "failed";
@@ -83,8 +83,8 @@ interface Abandoning {
 
 /**
  * Returns the events that abandon these actions. Without `reason`, each event says why nobody will finish its action.
- * For each action without an entry in `ends`, also stores what was kept of git folders that are gone now. The caller
- * must hold a lease of the blob store until the events are durable.
+ * For each action without an entry in `ends`, also stores what was kept of git folders that are gone now. Until the
+ * events are durable, the caller must hold a lease of the blob store, which protects new contents from the collector.
  */
 export async function abandoning(
   context: Context,
@@ -199,7 +199,7 @@ interface ClosingCapture extends CaptureOptions {
 }
 
 /**
- * Captures the changes on disk, and closes the actions in the same commit. There is one exception: if only new rules
+ * Captures the changes on disk, and closes the actions in the same commit. There is one exception. If only new rules
  * leave out `.gitignore` files that appeared during the actions (see `hiddenRules`), these files are recorded first. A
  * further capture then closes the actions.
  */

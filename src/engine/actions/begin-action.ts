@@ -323,9 +323,9 @@ async function listBeneath(
 const NOT_READ = reasonsWith("notRead");
 
 /**
- * Returns the files, except for those that the capture did not read, and absent files in folders in which a limit left
- * out new paths. The history may have an older state of a file that was not read, but this older state is no backup of
- * the file's present state.
+ * Returns the files, except for two kinds: files that the capture did not read, and absent files in folders in which a
+ * limit left out new paths. The history may have an older state of a file that was not read, but this older state is no
+ * backup of the file's present state.
  */
 function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omission[]): BackedUpFile[] {
   const left = omitted.filter(({ reason }) => NOT_READ.has(reason)).map(({ path }) => path);

@@ -69,8 +69,8 @@ function closingOf({ outcome = "done", reason }: ActionEnd): Closing {
 }
 
 /**
- * True if the action can still be closed with this outcome. An action that ends as done or failed has run, even if it
- * was closed as denied before.
+ * Returns true if the action can still be closed with this outcome. An action that ends as done or failed has run, even
+ * if it was closed as denied before.
  */
 function isUnfinished({ state }: LoggedAction, closing: Closing): boolean {
   return state === "open" || state === "abandoned" || (state === "denied" && closing.state !== "denied");

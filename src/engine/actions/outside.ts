@@ -53,9 +53,10 @@ export interface OutsideDrafts {
 }
 
 /**
- * Keeps the states of these paths. Contents are durable when the promise resolves. The caller must append the drafts,
- * and must hold a lease of the blob store until then. Throws `REFUSED` if a path lies in Chronicle's own store, or if a
- * deep path contains the store. Throws `LIMIT_EXCEEDED` if the quota is exceeded.
+ * Keeps the states of these paths. Contents are durable when the promise resolves. The caller must append the drafts.
+ * Until then, the caller must hold a lease of the blob store, which protects new contents from the collector. Throws
+ * `REFUSED` if a path lies in Chronicle's own store, or if a deep path contains the store. Throws `LIMIT_EXCEEDED` if
+ * the quota is exceeded.
  */
 export async function backUpOutside(
   context: Context,
@@ -155,8 +156,8 @@ async function draftsOf(context: Context, looks: readonly Look[], given: DraftsG
 }
 
 /**
- * Returns the paths beneath the top (the first path in `found`) that no longer exist, and of which this action recorded
- * the last state. Leaves out paths that could not be read, because they may still exist.
+ * Returns the paths beneath the top (the first path in `found`) that no longer exist, if this action recorded their
+ * last states. Leaves out paths that could not be read, because they may still exist.
  */
 async function goneBeneath(
   context: Context,

@@ -40,7 +40,7 @@ const MOST_WORDS = 4_096;
  * state before the turn is known. Begins or resumes the session if it is not open.
  *
  * A turn that is recorded already is not recorded again, because a hook that is installed twice reports each turn
- * twice. There is one exception: if the record of the turn is still the last event and nothing has changed on disk, a
+ * twice. There is one exception. If the record of the turn is still the last event, and nothing has changed on disk, a
  * different message replaces the recorded one.
  *
  * Throws `USAGE` if a field is malformed, and `LIMIT_EXCEEDED` if the store is full.

@@ -121,8 +121,8 @@ function spanOfAction({ id, fromSeq, lastSeq, state, aside, omittedChanges, path
 
 /**
  * Returns the other runs and actions that may have changed a path: those that have declared the path, and those that
- * may change any path. Runs and actions of the second kind do not count if the ending work has declared the path, or if
- * work within the ending work has declared and changed the path.
+ * may change any path. Runs and actions of the second kind do not count in two cases: the ending work has declared the
+ * path, or work within the ending work has declared and changed the path.
  */
 function rivalsAt({ own, others, inner }: Beside, path: WorkspacePath): Span[] {
   const hasDeclared = ({ declared }: Span): boolean => declared.some((one) => isWithin(path, one));
@@ -171,9 +171,9 @@ function isEarlier(other: Span, own: Span): boolean {
 }
 
 /**
- * True if a path of `planned` may have changed while `own` and `other` were both open. The plan of the work that began
- * later has the states at the beginning of this overlap. The plan of the work that ended earlier has the states at the
- * end of the overlap. If `other` has ended, it ended earlier, because `own` ends now.
+ * Returns true if a path of `planned` may have changed while `own` and `other` were both open. The plan of the work
+ * that began later has the states at the beginning of this overlap. The plan of the work that ended earlier has the
+ * states at the end of the overlap. If `other` has ended, it ended earlier, because `own` ends now.
  */
 function mayHaveMade(
   own: Span,

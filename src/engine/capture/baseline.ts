@@ -178,7 +178,7 @@ class BaseEntries implements Iterable<BaseEntry> {
 
 /**
  * Writes the base on which a history will begin, with iteration 1 for each path. The caller must hold a lease of the
- * blob store.
+ * blob store, which protects new contents from the collector.
  */
 async function writeFirstBase(context: Context, workspace: WorkspaceRecord, first: FirstEntries): Promise<FirstBase> {
   const ids = context.worktree.roots.map(({ id }) => id);

@@ -39,7 +39,7 @@ export interface CaptureOptions extends LookOptions {
   readonly cause: IterationCause;
   /**
    * True if the capture belongs to an agent's report of its work. If the caller is an agent, changes that belong to no
-   * recorded work then count as a person's, because the agent has not reported them.
+   * recorded work then count as a person's. The agent has not reported these changes.
    */
   readonly isReported?: true;
   /** An action that is treated as open, although it was already closed or nobody was expected to finish it. */
@@ -198,8 +198,8 @@ interface CommitReading {
 
 /**
  * Commits a reading, except for paths that another operation may have recorded or written since the scan began. Returns
- * `undefined` if the scan must be repeated, because an operation was interrupted, or because the off-record notes or
- * the erased contents have changed.
+ * `undefined` if the scan must be repeated: an operation was interrupted, or the off-record notes or the erased
+ * contents have changed.
  */
 async function commitReading(context: Context, reading: Reading, given: CommitReading): Promise<Once | undefined> {
   const { options, startSeq, earlier } = given;
@@ -263,7 +263,7 @@ class TouchedPaths {
   }
 
   /**
-   * True if the change may contradict what the other operations recorded. There are three cases:
+   * Returns true if the change may contradict what the other operations recorded. There are three cases:
    * - The change is at a touched path.
    * - The change creates or modifies something beneath a touched path. The folder at the touched path may be gone.
    * - The change removes or replaces a folder above a touched path. The folder may contain something new.
@@ -336,8 +336,7 @@ async function attributed(
 
 /**
  * Compares a reading with the index, and proves the last iterations of the changed paths in the index against the log.
- * The numbers of the next iterations follow the numbers of these iterations, and a wrong number would stay in the log
- * for ever.
+ * The next iterations continue the numbers of these iterations, and a wrong number would stay in the log for ever.
  */
 async function compareProved(context: Context, reading: Reading): Promise<Comparison> {
   const compared = await compare(context, reading);
@@ -371,9 +370,9 @@ function remember(context: Context, reading: Reading, { lacked, except }: Unsett
 const PAGE = 2_000;
 
 /**
- * True if an operation that ended after the seq `after`, and at `upTo` at the latest, skipped or reverted some of its
- * paths. Such an operation may have changed a path, and then reverted the path because something was in the way. No
- * event names such a path, but a scan may have read the state in between.
+ * Returns true if an operation that ended after the seq `after`, and at `upTo` at the latest, skipped or reverted some
+ * of its paths. Such an operation may have changed a path, and then reverted the path because something was in the way.
+ * No event names such a path, but a scan may have read the state in between.
  */
 async function isSomeSkipped(context: Context, after: number, upTo: number): Promise<boolean> {
   for (let from = after + 1; from <= upTo; from += PAGE) {

@@ -86,10 +86,10 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
    */
   readonly back: ((path: WorkspacePath) => BackTo) | "guarded" | "decided";
   /**
-   * The treatment of the folders above restored paths. `whole`: missing folders are added, and the operation throws
-   * `REFUSED` if something else is in the place of such a folder, unless `force` is set. `part`: missing folders are
-   * added, and changes that do not fit are left out. Default: no folder is added, because the plan contains all folders
-   * that it needs.
+   * The treatment of the folders above restored paths. `whole`: missing folders are added. If something else is in the
+   * place of such a folder, the operation throws `REFUSED`, unless `force` is set. `part`: missing folders are added,
+   * and changes that do not fit are left out. Default: no folder is added, because the plan contains all folders that
+   * it needs.
    */
   readonly folders?: "whole" | "part";
   /**
@@ -389,9 +389,9 @@ interface RecordedHolders {
 }
 
 /**
- * Records those folders on disk that the changes create or fill and that are not recorded yet, because a recorded path
- * must lie in recorded folders. Nothing else in these folders is recorded. `changes`: the changes that the caller of
- * the operation asked for.
+ * Records those folders on disk that the changes create or fill and that are not recorded yet. A recorded path must lie
+ * in recorded folders. Nothing else in these folders is recorded. `changes`: the changes that the caller of the
+ * operation asked for.
  */
 async function recordHolders(context: Context, changes: readonly Change[]): Promise<RecordedHolders> {
   if (isHosted(context.worktree.roots)) return { changes, skipped: [] };

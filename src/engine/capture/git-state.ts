@@ -12,7 +12,7 @@ import { type Context, isHosted } from "../log/context.ts";
 /** The omission of a path that is git's own state. */
 export const GIT_STATE = { reason: "excluded", detail: "git: .git" } as const;
 
-/** True if a path was omitted because it is git's own state. */
+/** Returns true if a path was omitted because it is git's own state. */
 export function isGitState({ reason, detail = "" }: Pick<Omission, "reason" | "detail">): boolean {
   return reason === "excluded" && detail.startsWith("git:");
 }

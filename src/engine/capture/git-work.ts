@@ -60,8 +60,8 @@ const NO_GIT: GitBefore = { states: [], git: undefined, notes: [], nested: [] };
 
 /**
  * Reads and keeps the state of the repositories. Keeps nothing if the workspace keeps no files aside, or while work off
- * the record is running. The contents are durable when the promise resolves. The caller must hold a lease of the blob
- * store until the record that names the states is durable.
+ * the record is running. The contents are durable when the promise resolves. Until the record that names the states is
+ * durable, the caller must hold a lease of the blob store, which protects new contents from the collector.
  */
 export async function keepGit(context: Context): Promise<GitBefore> {
   const nested = context.git.nested();
@@ -124,8 +124,8 @@ async function readStates(
 }
 
 /**
- * True if no run and no action is open, so that no work needs an earlier state of git. Work that nobody will finish
- * counts as open, because the git folders that it removed are stored when it is closed.
+ * Returns true if no run and no action is open, so that no work needs an earlier state of git. Work that nobody will
+ * finish counts as open, because the git folders that it removed are stored when it is closed.
  */
 async function isIdle(context: Context): Promise<boolean> {
   const sessions = await openSessions(context);
@@ -200,8 +200,8 @@ export interface GitOwner {
 
 /**
  * Compares the repositories with their states at the beginning of some work. Leaves out changes that records `git:…` of
- * other work have listed since then. Keeps the git objects that only the earlier states need. `keepGit` describes the
- * durability and the caller's lease.
+ * other work have listed since then. Keeps the git objects that only the earlier states need. As for `keepGit`, the
+ * contents are durable when the promise resolves, and the caller must hold a lease of the blob store.
  */
 export async function gitChangesOf(context: Context, owner: GitOwner): Promise<GitWork> {
   const { git } = owner;
@@ -305,8 +305,8 @@ export function notesOfFound({ git }: Context, known: readonly WorkspacePath[]):
 
 /**
  * Returns the change of a repository that is no longer found. If its `.git` was a file that names the git folder, an
- * undo can put this file back. If its `.git` was the git folder itself, returns no change, because the removal of the
- * folder is reported among the changes of omitted paths.
+ * undo can put this file back. If its `.git` was the git folder itself, returns no change. The removal of the folder is
+ * then reported among the changes of omitted paths.
  */
 async function changeOfGone(
   { git }: Context,

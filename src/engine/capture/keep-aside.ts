@@ -59,7 +59,8 @@ interface KeptForRun extends KeptAside {
 /**
  * Keeps aside the small files that git ignores, and the given trees with everything in them. Keeps nothing if the
  * workspace keeps no files aside, or while work off the record is running. The contents are durable when the promise
- * resolves. The caller must hold a lease of the blob store until the record that names the plan is durable.
+ * resolves. The caller must hold a lease of the blob store until the record that names the plan is durable. The lease
+ * protects new contents from the collector.
  */
 export async function keepAside(
   context: Context,
@@ -106,7 +107,8 @@ interface KeptTrees extends Kept {
 
 /**
  * Keeps aside the paths in `tops`, with everything beneath them. No path in `tops` may lie beneath another one.
- * `keepAside` describes the cases in which nothing is kept, the durability, and the caller's lease.
+ * `keepAside` says in which cases nothing is kept, when the contents are durable, and how long the caller must hold a
+ * lease.
  */
 export async function keepTrees(
   context: Context,
@@ -238,8 +240,8 @@ function privateOf(omitted: OmittedPaths): OmittedPaths {
 }
 
 /**
- * True if the workspace keeps files aside and no work off the record is running. Such work could have written the
- * files.
+ * Returns true if the workspace keeps files aside and no work off the record is running. Such work could have written
+ * the files.
  */
 export async function mayKeep(context: Context): Promise<boolean> {
   if ((context.offRecord.read()?.going.length ?? 0) > 0) return false;

@@ -113,7 +113,7 @@ export async function keepFile(
 
 /**
  * Stores a content of any size in a batch of its own. Abandons the batch if the content was erased. The caller must
- * hold a lease of the blob store.
+ * hold a lease of the blob store, which protects new contents from the collector.
  */
 async function putUnlessErased(
   { blobs }: Context,

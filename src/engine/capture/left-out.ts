@@ -32,7 +32,7 @@ export const NOTHING_LEFT_OUT: LeftOut = { named: [], kept: [], exposed: [], asi
  * Keeps aside the paths that a tool is about to touch and that no capture takes. Chronicle does not record such a path,
  * even if a tool names it. Otherwise, a caller could get any file recorded and served. Ignored paths are kept
  * privately. Paths that a person excluded are not kept, but only listed in `named`. Contents are durable when the
- * promise resolves. The caller must hold a lease of the blob store.
+ * promise resolves. The caller must hold a lease of the blob store, which protects new contents from the collector.
  */
 export async function keepLeftOut(
   context: Context,
@@ -50,8 +50,8 @@ export async function keepLeftOut(
 }
 
 /**
- * Returns the parts of git's own state that a command is about to touch, as far as its command line shows: a whole
- * `.git`, or the paths in `.git` that the command line names. `there`: the omissions of a capture that has just been
+ * Returns the parts of git's own state that a command is about to touch according to its command line. Such a part is a
+ * whole `.git`, or a path in `.git` that the command line names. `there`: the omissions of a capture that has just been
  * made.
  */
 export function gitTouchedBy({ paths, swept = [] }: Touching, there: readonly Omission[]): readonly Omission[] {
@@ -120,7 +120,7 @@ async function omittedIn(context: Context, sweeps: readonly Sweep[]): Promise<Om
   return found;
 }
 
-/** True if the path has a swept name, or, in a deep sweep, lies beneath a path with such a name. */
+/** Returns true if the path has a swept name, or, in a deep sweep, lies beneath a path with such a name. */
 function isSwept(path: WorkspacePath, sweep: Sweep): boolean {
   const { root, deep } = sweep;
   const split = splitRoot(path);

@@ -35,7 +35,8 @@ export const NOTHING_LOST: LostGitFolders = { trees: [], entries: new Map(), not
 /**
  * Finds the git folders that some work has removed or replaced, and stores what was kept of them. `git`: the blob with
  * the states at the beginning of the work. `isKept`: returns true for a folder that is skipped, for example because all
- * of it was kept aside before the work. `keepAside` describes the durability and the caller's lease.
+ * of it was kept aside before the work. `keepAside` says when the contents are durable, and how long the caller must
+ * hold a lease of the blob store.
  */
 export async function lostGit(
   context: Context,

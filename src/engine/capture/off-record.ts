@@ -229,8 +229,8 @@ async function notesOf(context: Context, state: OffRecord, { before, after }: Lo
 
 /**
  * Returns the notes of files that the rules leave out. Without a note, runs and actions would keep such a file aside.
- * Returns no notes if there was no scan before the work, because only a comparison with that scan shows which files the
- * work has changed.
+ * Returns no notes if there was no scan before the work. Only a comparison with that scan shows which files the work
+ * has changed.
  */
 async function notesOfIgnored(
   context: Context,

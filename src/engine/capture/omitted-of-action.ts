@@ -46,8 +46,9 @@ interface EndLook extends Looked {
 
 /**
  * Compares the omitted paths of an action that is about to be closed with their states at its beginning. The action can
- * have been closed before, as denied or abandoned. Contents are durable when the promise resolves. The caller must hold
- * a lease of the blob store until the action's record is durable as well.
+ * have been closed before, as denied or abandoned. Contents are durable when the promise resolves. Until the action's
+ * record is durable as well, the caller must hold a lease of the blob store, which protects new contents from the
+ * collector.
  */
 export async function endOfOmitted(
   context: Context,
@@ -89,14 +90,15 @@ export async function endOfOmitted(
   return { changes: [...told, ...changes], ...optional({ aside: kept }) };
 }
 
-/** True if the path is not ignored by git, and is not git's own state. */
+/** Returns true if the path is not ignored by git, and is not git's own state. */
 function isByPerson(one: Omission): boolean {
   return !isIgnoredByGit(one) && !isGitState(one);
 }
 
 /**
- * Returns the declared paths that were absent when the action began, exist now, and are left out by a rule or as git's
- * own state. New paths in a tree that was kept for the action are not found here, but by a comparison of the tree.
+ * Returns the declared paths that were absent when the action began, and that exist now. Returns only paths that are
+ * left out by a rule or as git's own state. New paths in a tree that was kept for the action are not found here, but by
+ * a comparison of the tree.
  */
 async function madeBy(context: Context, { files }: LoggedAction, omitted: readonly Omission[]): Promise<Omission[]> {
   const absent = files.filter((one) => one.absent).map(({ path }) => path);
@@ -283,7 +285,7 @@ function filterOf({ worktree }: Context, filters: readonly FilterSpec[], path: W
   return filters[worktree.roots.findIndex((one) => one.id === root)];
 }
 
-/** True for a `.gitignore` file. Such a file is recorded even if it excludes itself. */
+/** Returns true for a `.gitignore` file. Such a file is recorded even if it excludes itself. */
 export function isRuleFile({ path }: Pick<OmittedChange, "path">): boolean {
   return nameOf(splitRoot(path).path) === ".gitignore";
 }

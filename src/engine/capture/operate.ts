@@ -148,7 +148,7 @@ export async function operate(context: Context, operation: Operation): Promise<O
   });
 }
 
-/** True if the log has an intent with this id that was not abandoned. */
+/** Returns true if the log has an intent with this id that was not abandoned. */
 async function isBegun(context: Context, id: string): Promise<boolean> {
   const row = await context.index.record(`intent:${id}`);
   return row !== undefined && decodeIntent((await readEvent(context, row)).record).state !== "abandoned";
@@ -215,16 +215,16 @@ function isRefused({ applied, blocked }: CheckReport): boolean {
 }
 
 /**
- * True if lack of space has blocked all paths. In that case, a replica tries again later, and does not record that its
- * folder cannot hold the paths.
+ * Returns true if lack of space has blocked all paths. In that case, a replica tries again later, and does not record
+ * that its folder cannot hold the paths.
  */
 function isWithoutRoom(report: CheckReport): boolean {
   return isRefused(report) && report.blocked.every(({ reason }) => reason === "no-space");
 }
 
 /**
- * True if an operation changed nothing because its paths were blocked. Such an operation is recorded as abandoned.
- * False for two kinds of operations, which are recorded as done:
+ * Returns true if an operation changed nothing because its paths were blocked. Such an operation is recorded as
+ * abandoned. Returns false for two kinds of operations, which are recorded as done:
  *
  * - A replica's step. The record of the step names each path that could not be written. The step is abandoned only if
  *   lack of space blocked all paths.
@@ -241,8 +241,8 @@ export function isNone(
 }
 
 /**
- * True if every path was left because it was changed meanwhile. A folder that is not empty counts as changed if another
- * path was changed meanwhile.
+ * Returns true if every path was left because it was changed meanwhile. A folder that is not empty counts as changed if
+ * another path was changed meanwhile.
  */
 function isAllChanged({ blocked }: CheckReport, asked: readonly Change[]): boolean {
   const left = new Set(blocked.map(({ path }) => path));
@@ -608,8 +608,8 @@ async function tornWrite(
 
 /**
  * Returns the token under which an intent stages its files. All intents of a replica share one id, so their tokens
- * contain the seq too. With the id alone, a step could mistake staged files of an earlier step for its own, because
- * removed files can reappear after a power loss.
+ * contain the seq too. With the id alone, a step could mistake staged files of an earlier step for its own: removed
+ * files can reappear after a power loss.
  */
 function tokenOf({ id, intent }: { readonly id: string; readonly intent: IntentRecord }): string {
   return intent.kind === "replica" ? `${id}-${intent.fromSeq}` : id;

@@ -275,7 +275,7 @@ async function openWork(context: Context, head: Head | undefined): Promise<strin
   return transactions.length > 0 ? "a transaction" : undefined;
 }
 
-/** True if the agent may still be at work: its process may be alive, or is unknown. */
+/** Returns true if the agent may still be at work: its process may be alive, or is unknown. */
 function isGoingOn(context: Context, { record }: OpenSession): boolean {
   return record.pid <= 0 || mayHaveOwner(context, record, record.started);
 }

@@ -43,8 +43,9 @@ export interface LookOptions extends OffRecordOptions {
   /** True if the folders above an absent path of `only` are taken as well. Only with `named`. */
   readonly holders?: boolean;
   /**
-   * True if missing paths are recorded as deleted even in a tracked folder that is now on another device or mount, and
-   * that contains none of its remembered paths (see `elsewhere` of `ScanRequest`).
+   * True if missing paths are recorded as deleted even in a tracked folder that seems to have been replaced. Such a
+   * folder is now on another device or mount, and contains none of its remembered paths (see `elsewhere` of
+   * `ScanRequest`).
    */
   readonly acceptsDeletions?: boolean;
   /** The meaning of a missing tracked folder (see `ScanRequest`). */
@@ -337,7 +338,7 @@ export async function compareHashed(context: Context, reading: Reading): Promise
   return compared;
 }
 
-/** True if no path changed while it was read, so that the next scan may trust all of this reading. */
+/** Returns true if no path changed while it was read, so that the next scan may trust all of this reading. */
 export function isAllSettled({ omitted, present }: Reading): boolean {
   return present.isSettled && omitted.every((one) => one.reason !== "unstable");
 }
@@ -379,8 +380,8 @@ export class HeldStates {
   }
 
   /**
-   * True if a recorded link is absent because the folder cannot hold links. If the folder that contained the link is
-   * gone as well, the link counts as removed.
+   * Returns true if a recorded link is absent because the folder cannot hold links. If the folder that contained the
+   * link is gone as well, the link counts as removed.
    */
   #isLackedOnly(path: WorkspacePath, recorded: Entry | undefined, { symlinks }: FolderTraits): boolean {
     if (symlinks || recorded?.kind !== "symlink") return false;
