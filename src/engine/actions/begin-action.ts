@@ -121,9 +121,9 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
 }
 
 /**
- * Returns the open action of the same call, if its owner may still be at work. One call can be requested twice: two
- * installed hooks can report the call at the same time, or a caller that got no answer can ask again. An action that is
- * requested in the callback of another action is a different call.
+ * Returns the open action of the same tool call, if the action's owner may still be at work. One call can be requested
+ * twice: two installed hooks can report the call at the same time, or a caller that got no answer can ask again. An
+ * action that is requested in the callback of another action is a different call.
  */
 async function openCall(context: Context, asked: AskedAction, head: Head): Promise<LoggedAction | undefined> {
   const { request, actor, targets, around } = asked;
@@ -336,7 +336,7 @@ function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omissi
   );
 }
 
-/** Returns the folders above absent files that do not exist on disk either, sorted by path. */
+/** Returns those folders above absent files that are themselves absent on disk, sorted by path. */
 async function missingAbove(context: Context, files: readonly BackedUpFile[]): Promise<WorkspacePath[]> {
   const missing = new Set<WorkspacePath>();
   for (const { path, absent } of files) {
@@ -350,8 +350,8 @@ async function missingAbove(context: Context, files: readonly BackedUpFile[]): P
 }
 
 /**
- * Returns the omissions because of which the states of declared paths cannot be kept. Such an omission is at, beneath
- * or above a declared path.
+ * Returns the omissions that prevent states of declared paths from being kept. Such an omission is at, beneath or above
+ * a declared path.
  */
 function unprotected(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   return omitted.filter(

@@ -13,9 +13,9 @@ import { readEvent } from "../log/read-events.ts";
 import { isOwnerAlive } from "../log/owner-process.ts";
 
 /**
- * At the end of a run or action, the kept-aside paths are compared with their states at its beginning. If several runs
- * or actions are open at the same time, each of them finds the same change. A change that another run, action, undo or
- * redo may have made is recorded with candidates, and is attributed to none of them alone.
+ * At the end of a run or action, the kept-aside paths are compared with their states at the beginning of that run or
+ * action. If several runs or actions are open at the same time, each of them finds the same change. A change that
+ * another run, action, undo or redo may have made is recorded with candidates, and is attributed to none of them alone.
  */
 
 interface Span {

@@ -39,7 +39,7 @@ export interface CaptureOptions extends LookOptions {
   readonly cause: IterationCause;
   /**
    * True if the capture belongs to an agent's report of its work. If the caller is an agent, changes that belong to no
-   * recorded work then count as a person's. The agent has not reported these changes.
+   * recorded work then count as a person's, because the agent has not reported them.
    */
   readonly isReported?: true;
   /** An action that is treated as open, although it was already closed or nobody was expected to finish it. */

@@ -48,7 +48,7 @@ export interface KeptAside extends Kept {
   readonly omitted: OmittedPaths;
 }
 
-/** What is kept aside before a run. */
+/** The paths that are kept aside before a run, with the trees among them. */
 interface KeptForRun extends KeptAside {
   /** The trees (paths with everything beneath them) that are kept. */
   readonly trees: readonly Omission[];
@@ -240,8 +240,8 @@ function privateOf(omitted: OmittedPaths): OmittedPaths {
 }
 
 /**
- * Returns true if the workspace keeps files aside and no work off the record is running. Such work could have written
- * the files.
+ * Returns true if the workspace keeps files aside. Returns false while work off the record is running, because such
+ * work could have written the files.
  */
 export async function mayKeep(context: Context): Promise<boolean> {
   if ((context.offRecord.read()?.going.length ?? 0) > 0) return false;

@@ -54,10 +54,10 @@ export async function beginOffRecord(context: Context): Promise<OffRecordWork> {
   }
 }
 
-/** The ids of this process's work that is over, but whose end could not be noted. */
+/** The ids of work off the record that this process has ended, but whose end could not be noted. */
 const unnoted = new Set<string>();
 
-/** The value that replaces the process of work that is over. */
+/** Replaces the fields that name the process of the work, once the work is over. */
 const OVER = { pid: 0 } as const;
 
 /**
@@ -124,8 +124,8 @@ export async function dropNotes(context: Context, recorded: ReadonlySet<Workspac
 }
 
 /**
- * Returns those of `paths` that still have the state that was written off the record. The map has the reason why each
- * path is left alone.
+ * Maps those of `paths` that still have the state that was written off the record to the reason why the path is left
+ * alone.
  */
 export async function offRecordAmong(
   context: Context,
@@ -136,8 +136,7 @@ export async function offRecordAmong(
 }
 
 /**
- * Returns all paths that still have the state that was written off the record. The map has the reason why each path is
- * left alone.
+ * Maps all paths that still have the state that was written off the record to the reason why the path is left alone.
  */
 export async function allOffRecord(context: Context): Promise<ReadonlyMap<WorkspacePath, string>> {
   const found = await OffRecordLook.of(context, { pastCommands: true });
@@ -147,7 +146,7 @@ export async function allOffRecord(context: Context): Promise<ReadonlyMap<Worksp
 const MOST_PATHS = 5;
 
 /**
- * Returns notes on work off the record that has not ended, or whose end is not noted yet. Also returns a note on the
+ * Returns notes on work off the record that has not ended, or whose end is not noted yet. Also returns a note on those
  * omitted paths of a scan that are off the record.
  */
 export function offRecordNotes(context: Context, omitted: readonly Omission[]): string[] {

@@ -45,10 +45,10 @@ interface EndLook extends Looked {
 }
 
 /**
- * Compares the omitted paths of an action that is about to be closed with their states at its beginning. The action can
- * have been closed before, as denied or abandoned. Contents are durable when the promise resolves. Until the action's
- * record is durable as well, the caller must hold a lease of the blob store, which protects new contents from the
- * collector.
+ * Compares the present states of omitted paths with their states at the beginning of an action that is about to be
+ * closed. The action can have been closed before, as denied or abandoned. Contents are durable when the promise
+ * resolves. Until the action's record is durable as well, the caller must hold a lease of the blob store, which
+ * protects new contents from the collector.
  */
 export async function endOfOmitted(
   context: Context,
