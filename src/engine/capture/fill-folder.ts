@@ -37,7 +37,7 @@ export interface Filling {
   readonly token: string;
   /** Called with notes about files whose times could not be restored exactly. */
   readonly tell?: ((note: string) => void) | undefined;
-  /** `to` is the folder's name for the answer. `paths` is not used here. */
+  /** `to` is the name of the folder that the answer shows. `paths` is not used here. */
   readonly options: RestoreOptions;
 }
 

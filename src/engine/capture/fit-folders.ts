@@ -26,7 +26,7 @@ export interface Target {
   target: Entry | undefined;
 }
 
-/** The plan so far. `fitFolders` changes it in place. */
+/** The plan so far, which `fitFolders` changes in place. */
 export interface FolderPlan {
   readonly targets: Map<WorkspacePath, Target>;
   readonly unmerged: Map<WorkspacePath, Unmerged>;

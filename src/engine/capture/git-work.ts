@@ -89,9 +89,9 @@ export async function keepGit(context: Context): Promise<GitBefore> {
 }
 
 /**
- * Returns `kept`. If captures have found further repositories since then, reads and keeps the state of all repositories
- * again, and returns the new state. The state is read again only in this case, because the caller may hold the lock of
- * the log.
+ * Returns `kept`. If captures have found further repositories since `kept` was read, reads and keeps the state of all
+ * repositories again, and returns the new state. The state is read again only in this case, because the caller may hold
+ * the lock of the log.
  */
 export async function withNewRepositories(context: Context, kept: GitBefore): Promise<GitBefore> {
   const known = new Set(kept.nested);
@@ -149,7 +149,7 @@ async function orNote<T>(work: () => Promise<T>, failed: (note: string) => T): P
 }
 
 /**
- * Returns the message of an error because of which the state of git is left alone. Throws the error again if it is
+ * Returns the message of an error, for a note that the state of git is left alone. Throws any error again that is
  * neither a `ChronicleError` nor an error of the disk.
  */
 export function gitTrouble(error: unknown): string {
@@ -247,7 +247,8 @@ export async function gitChangesOf(context: Context, owner: GitOwner): Promise<G
 }
 
 /**
- * Stores the contents of states in a batch. Returns contents of this batch, and contents that the store has already.
+ * Stores the contents of states in a batch. `get` returns contents of this batch, and contents that the store already
+ * has.
  */
 class Contents {
   readonly #context: Context;

@@ -24,7 +24,7 @@ interface HintedCaptureOptions {
   readonly inTurn: (scan: () => Promise<void>) => Promise<void>;
   /** Called before each scan. Returns true if the tracked folders have changed. Throws if no scan is allowed. */
   readonly prepare: () => Promise<boolean>;
-  /** Records what has changed at these paths; `undefined`: everywhere. */
+  /** Records the changes at these paths; at all paths if `only` is `undefined`. */
   readonly capture: (only: readonly WorkspacePath[] | undefined) => Promise<{ readonly coverage: Coverage }>;
   /**
    * Called after each scan that succeeded, even if nothing had changed. Also called with the error of each failed scan
@@ -49,7 +49,9 @@ export class HintedCapture {
   readonly #options: HintedCaptureOptions;
   /** Paths that are being written. These paths stay dirty, so that a full scan takes them without waiting. */
   readonly #busy: QuietPaths;
-  /** Paths whose wait is over. `true`: the longest wait has passed, and the path may still be changing. */
+  /**
+   * Maps each path whose wait is over to `true` if the longest wait has passed, so that the path may still be changing.
+   */
   #ripe = new Map<WorkspacePath, boolean>();
   #listening: Disposable | undefined;
   #resting: Disposable | undefined;

@@ -107,8 +107,8 @@ const BETWEEN_MS = 20;
 
 /**
  * Returns the paths that change during a check, because somebody is still writing them. Resolves at once if all paths
- * are present and none has changed in the last two seconds. Otherwise resolves after about two seconds at most. Without
- * `context.pause`, nothing is checked and no path is returned.
+ * are present and none has changed in the last two seconds. Otherwise resolves after about two seconds at most. If
+ * `context.pause` is `undefined`, checks nothing and returns no paths.
  */
 export async function beingWritten(
   context: Context,

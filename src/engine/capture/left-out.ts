@@ -30,8 +30,8 @@ export const NOTHING_LEFT_OUT: LeftOut = { named: [], kept: [], exposed: [], asi
 
 /**
  * Keeps aside the paths that a tool is about to touch and that no capture takes. Chronicle does not record such a path,
- * even if a tool names it. Otherwise, a caller could get any file recorded and served. Ignored paths are kept
- * privately. Paths that a person excluded are not kept, but only listed in `named`. Contents are durable when the
+ * even if a tool names the path. If Chronicle did, a caller could get any file recorded and served. Ignored paths are
+ * kept privately. Paths that a person excluded are not kept, but only listed in `named`. Contents are durable when the
  * promise resolves. The caller must hold a lease of the blob store, which protects new contents from the collector.
  */
 export async function keepLeftOut(
@@ -66,7 +66,10 @@ function isTree(one: Omission): boolean {
   return isIgnoredByGit(one) || isGitState(one);
 }
 
-/** An unstable path is not exposed, because it is tracked and is read again. */
+/**
+ * Returns true for a path that cannot be kept. Returns false for an unstable path, because such a path is tracked and
+ * is read again.
+ */
 function isExposed(one: Omission): boolean {
   return one.reason === "store" || (!isMeant(one) && one.reason !== "unstable");
 }

@@ -217,8 +217,8 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
     await run.finish((bytes) =>
       options.onProgress?.({ phase: "capture", done: bytes, total: report.bytes, unit: "bytes" }),
     );
-    // If a tracked folder was moved away meanwhile, its files are missing, but not deleted. This scan of no path throws
-    // in that case.
+    // If a tracked folder was moved away meanwhile, its files are missing, but not deleted. In that case, the following
+    // scan, which scans no path, throws.
     if (gone.length > 0) await context.worktree.scan({ only: [], ...absent }, () => undefined);
     const all = {
       report,
