@@ -21,7 +21,7 @@ const SETTLE_MS = 60;
 
 /**
  * The ratio that decides how `stop` scans. If the recording took at least this many times as long as a full scan,
- * `stop` scans everything.
+ * `stop` scans everything. After a shorter recording, `stop` scans only the hinted paths again.
  */
 const MANY_LOOKS = 4;
 
@@ -30,7 +30,7 @@ const LONGEST_INTERVAL_MS = 2 ** 31 - 1;
 
 interface RecorderOptions {
   readonly cause: IterationCause;
-  /** Runs a scan when no other change of the workspace is under way. Default: at once. */
+  /** Runs the given scan once no other change of the workspace is under way. Default: runs the scan at once. */
   readonly inTurn?: (scan: () => Promise<void>) => Promise<void>;
   readonly onCapture?: (changes: number) => void;
   readonly ends?: Pick<CaptureOptions, "absentRoot">;
@@ -64,15 +64,18 @@ export class Recorder {
   readonly #timers = NODE_TIMERS;
   #startedAt = 0;
   #failure: unknown;
-  /** The timer that keeps the process alive. A watcher does not, and its first hint may come only after days. */
+  /**
+   * The timer that keeps the process alive. A watcher alone does not keep the process alive, and its first hint may
+   * come only after days.
+   */
   #alive: NodeJS.Timeout | undefined;
-  /** True from a change of the settings until a full capture has applied it. */
+  /** True from a change of the settings until a full capture has applied this change. */
   #areSettingsNew = false;
 
   constructor(context: Context, options: RecorderOptions) {
     this.#context = context;
     this.#options = options;
-    // One watcher is enough for the workspace and its recorder.
+    // If the workspace is already watched, the recorder uses the same watcher.
     this.#dirty = new DirtyPaths(context.live.started ? context.live : context.worktree);
     this.#hinted = new HintedCapture({
       dirty: this.#dirty,
@@ -104,8 +107,8 @@ export class Recorder {
     await followSettings(this.#context);
     const { live } = this.#context;
     const ranMs = this.#timers.now - this.#startedAt;
-    // No watcher reports a write to a file that is mapped into memory, or a write through a link that was made
-    // meanwhile. Therefore everything is scanned if a full scan takes little time compared with the recording.
+    // No watcher reports a write to a file that is mapped into memory, or a write through a link that was made during
+    // the recording. Therefore everything is scanned if a full scan takes little time compared with the recording.
     // Otherwise, the paths with hints are scanned again.
     live.giveBack(ranMs >= live.fullLookMs * MANY_LOOKS ? undefined : [...this.#seen]);
     const last = await this.#capture(undefined, this.#options.ends);

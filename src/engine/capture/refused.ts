@@ -18,8 +18,8 @@ function namesOf(paths: readonly SkippedPath[]): string {
 }
 
 /**
- * The refused operation. `force`: true if the operation was forced already. For a restore that is no rollback (without
- * `brings`), the error also suggests naming other paths.
+ * The refused operation. `force`: true if the operation was forced already. A restore without `brings` is not a
+ * rollback. Its error also suggests naming other paths.
  */
 type Refused = Pick<IntentRecord, "kind" | "brings"> & { readonly force?: boolean };
 
@@ -65,7 +65,8 @@ async function damagedAmong(
     if (reason !== "content-missing" || hash === undefined) continue;
     const what = `the earlier content of ${shownPath(path)}`;
     const { code, message } = await missingContent(context, { path, hash, what });
-    // For a path that was blocked on disk, `detail` can be the hash alone. `message` then says more.
+    // For a path that was blocked on disk, `detail` can be the hash alone. It is then replaced by `message`, which says
+    // more.
     if (code === "BLOB_MISSING") lost.push({ path, reason, detail: one.detail === hash ? message : one.detail });
   }
   return lost;

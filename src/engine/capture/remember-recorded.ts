@@ -25,9 +25,9 @@ const knownTo = memoKey<number>("seq known to the worktree");
 
 /**
  * Tells the worktree about paths that other processes have recorded, or that the worktree no longer remembers. The next
- * scan then notices if such a path is gone. It also keeps tracking these paths if the rules leave them out now. If the
- * recorded state of a path differs from the remembered one, the remembered stat is dropped. Otherwise a file that still
- * has this stat would wrongly count as being in the recorded state.
+ * scan then notices if such a path is gone. The next scan also keeps tracking these paths if the rules leave them out
+ * now. If the recorded state of a path differs from the remembered state, the remembered stat is dropped. With this
+ * stat, the next scan would wrongly take an unchanged file for a file in the recorded state.
  */
 export async function rememberRecorded(context: Context): Promise<void> {
   const { worktree, index, memo } = context;
@@ -39,7 +39,7 @@ export async function rememberRecorded(context: Context): Promise<void> {
 }
 
 /**
- * The seq, as this process last saw it, of the event that names the signer. The seq changes when a person accepts
+ * The seq of the event that named the signer when this process last looked. The seq changes when a person accepts
  * another log.
  */
 const signer = memoKey<number>("last seen signer");
@@ -67,8 +67,8 @@ async function forgetOtherHistory(context: Context, seq: number): Promise<void> 
 async function isOtherLog(context: Context, row: EventRow | undefined): Promise<boolean> {
   const before = context.memo.get(signer);
   if (before === undefined || before === (row?.seq ?? 0)) return false;
-  // A new history has no signer before its first commit. The signer that this commit names (`begun`) is not a sign of
-  // another log.
+  // A new history has no signer before its first commit. An event that names the first signer (`begun`) is therefore no
+  // sign of another log.
   return before !== 0 || row === undefined || decodeSigner((await readEvent(context, row)).record).why !== "begun";
 }
 

@@ -222,11 +222,11 @@ export class SeenAbsent {
   }
 
   /**
-   * Returns the reason why the recorded state of a path is stale (older than the state that was on disk at that
-   * moment); `undefined` if the state is not stale.
+   * Returns the reason why the recorded state of a path is stale (older than the state on disk at the moment to go back
+   * to); `undefined` if the state is not stale.
    */
   async wasStale(path: WorkspacePath, back: BackTo): Promise<string | undefined> {
-    // Chronicle overwrites a path only right after it has captured the state of the path.
+    // Chronicle overwrites a path only right after it has captured the path, so the recorded state is not stale then.
     if (back.isWritten === true || back.takesStale === true) return undefined;
     const action = back.action === undefined ? undefined : await this.#action(back.action);
     // The scan right before the action is newer than the last full capture.
@@ -301,8 +301,8 @@ export class SeenAbsent {
 const WAS_OFF_RECORD = "what was there then was written off the record, and nobody has a copy of it";
 
 /**
- * Returns why a path that was omitted for this reason was not in its recorded state. Returns `undefined` for reasons
- * that do not show this.
+ * Returns a text that says why an omitted path was not in its recorded state. Returns `undefined` if the reason of the
+ * omission does not show that.
  */
 function earlierThan(reason: OmittedPath["reason"] | undefined): string | undefined {
   if (reason === "off-record") return WAS_OFF_RECORD;
@@ -366,8 +366,9 @@ function lookOf(taken: Taken | undefined, filters: readonly FilterSpec[] | undef
 }
 
 /**
- * Returns `omitted` if the scan before an action left a path out. Returns `absent` if that scan covered the path. Such
- * a path was absent unless the scan recorded it. Returns `undefined` for a path that the action did not declare.
+ * Returns `omitted` if the scan before an action left a path out. Returns `absent` if that scan covered the path. If
+ * the scan covered a path and recorded no state of it, the path was absent. Returns `undefined` for a path that the
+ * action did not declare.
  */
 function lookOfAction(
   { paths, files, missing, coverage }: LoggedAction,

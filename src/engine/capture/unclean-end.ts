@@ -84,8 +84,8 @@ function timeSeen({ worktree }: Context, path: WorkspacePath): number | undefine
 
 /**
  * Returns the paths that were recorded within `UNWRITTEN_MS` before the last event. Some of the paths may have been
- * recorded earlier, because a compaction does not keep the times of file events. It keeps only the places of file
- * events among the events of other records.
+ * recorded earlier, because a compaction does not keep the times of file events. A compaction keeps only the order of
+ * file events and the events of other records.
  */
 async function recentPaths(context: Context): Promise<readonly WorkspacePath[]> {
   const { index } = context;
@@ -93,7 +93,7 @@ async function recentPaths(context: Context): Promise<readonly WorkspacePath[]> 
   const [newest] = await index.events({ from: 1, to: head, limit: 1, descending: true });
   if (newest === undefined) return [];
   const jumps = await index.clockJumps();
-  // The clock may be behind after the restart.
+  // After a restart, the clock may be behind the time of the last event.
   const now = Math.max(context.now(), Date.parse(newest.ts));
   const since = plausibleTime(newest, jumps, now) - UNWRITTEN_MS;
   // Only an event with a plausible time ends the search. An event with a wrong time may have been recorded later than
@@ -130,7 +130,7 @@ export function noteWhereabouts(context: Context): void {
   }
 }
 
-/** Removes the note that a process follows an origin here. Called when that process ends. */
+/** Removes the note that a process makes this workspace follow an origin. Called when that process ends. */
 export function noteUnfollowed(context: Context): void {
   const { whereabouts, memo } = context;
   const { followed, ...rest } = whereabouts.read() ?? { roots: [] };

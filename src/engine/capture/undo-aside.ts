@@ -159,7 +159,8 @@ async function asideOfRedo(
 
 /**
  * Returns the undos that the redo of `target` reverses. If `target` is an undo by selection, returns that undo. If
- * `target` is an operation, returns its latest undos, without those before an earlier redo of the operation.
+ * `target` is an operation, returns the last undo of the operation, and the undos before that one which no redo of the
+ * operation separates from it.
  */
 export async function undosOf(context: Context, target: string | undefined): Promise<readonly LoggedIntent[]> {
   const done = await doneIntents(context);
@@ -190,7 +191,7 @@ async function whyFreed(context: Context, { plan, until }: Aside, seq: number): 
 /**
  * Returns the ids of the runs and actions whose kept-aside paths the step changes. For the redo of an undo by
  * selection, these are the runs and actions that the undo has undone. Work that an undo undoes only in part (`passes`)
- * is included. Its conflicts concern recorded files only, and not kept-aside paths.
+ * is included, because its conflicts concern recorded files only, and not kept-aside paths.
  */
 async function worksOf(context: Context, { target, takes = [], passes = [] }: Step): Promise<ReadonlySet<string>> {
   if (target === undefined) return withInner(context, [...takes, ...passes]);
@@ -202,8 +203,8 @@ async function worksOf(context: Context, { target, takes = [], passes = [] }: St
 }
 
 /**
- * Returns these ids without those of transactions, and the ids of the actions and runs within them that kept something
- * aside.
+ * Returns these ids without the ids of transactions. Adds the ids of those runs and actions within the given work that
+ * kept something aside or changed the state of git.
  */
 async function withInner(context: Context, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const transactions = new Set((await allTransactions(context)).map(({ id }) => id));
@@ -221,8 +222,9 @@ interface AsideWork extends Pick<SessionRecord, "omittedChanges"> {
 }
 
 /**
- * Returns the facts about the kept-aside paths of a run or action; `undefined` for an unknown id. For a rollback,
- * returns the changes that it made to the paths that were kept aside for the rolled-back action.
+ * Returns the facts about the kept-aside paths of a run or action; `undefined` for an unknown id. If `id` is that of a
+ * rollback, the facts are the changes that the rollback made to the paths that were kept aside for the rolled-back
+ * action.
  */
 async function workOf(context: Context, id: string): Promise<AsideWork | undefined> {
   const run = await context.index.record(`session:${id}`);

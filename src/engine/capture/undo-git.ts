@@ -151,7 +151,7 @@ async function fitting(context: Context, changes: readonly GitChange[]): Promise
 
 /**
  * Returns the changes to make in one repository, or the reason, as a text, why the repository is left alone. A part
- * that comes after the return of the `.git` file cannot be compared before this file exists. Such a part is compared
+ * that follows the restoration of the `.git` file cannot be compared before this file exists. Such a part is compared
  * when it is applied.
  */
 async function fitOf(context: Context, parts: readonly GitChange[]): Promise<readonly GitChange[] | string> {

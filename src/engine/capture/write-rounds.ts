@@ -5,9 +5,9 @@ import type { ApplyReport } from "../../worktree/worktree.ts";
 
 // A round is a group of writes that change one path each and share a commit. One call of `apply` writes all of them to
 // the folder. The staging folder of this call is named by the token of the round, and the staged files are numbered
-// through all changes of the round. After a crash, the same call is repeated, so the round must be found again from the
-// intents in the log. If the call for the round could change no file, each write is applied separately, with its own id
-// as the token.
+// consecutively over all changes of the round. After a crash, the same call is repeated, so the round must be found
+// again from the intents in the log. If the call for the round could change no file, each write is applied separately,
+// with its own id as the token.
 
 interface OpenIntent {
   readonly id: string;

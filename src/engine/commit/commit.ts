@@ -103,8 +103,8 @@ export async function withCommit<T>(
     if (events.length > 0) await context.headFollower.committed();
     return result;
   } finally {
-    // The events are emitted at the very end, because listeners may then read them. Durable events are emitted even if
-    // a later step failed.
+    // The events are emitted after the index got them and the lock was released, because a listener may read the events
+    // at once. Durable events are emitted even if a later step failed.
     if (events.length > 0) context.recorded.emit({ events });
   }
 }

@@ -120,7 +120,8 @@ export async function listActions(context: Context): Promise<LoggedAction[]> {
 
 /**
  * Returns the rows of all actions that are not pruned, without reading their events. The result may also contain rows
- * of pruned actions. The event right after a state in `keptActions` is the first event of an action that is not pruned.
+ * of pruned actions. Each seq in `keptActions` names the state right before the first event of an action that is not
+ * pruned.
  */
 async function unprunedRows(
   { index }: Context,
@@ -170,7 +171,7 @@ async function lookUp(context: Context, id: string): Promise<LoggedAction> {
   return actionOfEvent(await readEvent(context, only(rows, id)));
 }
 
-/** The number of characters from which the beginning of a UUID v4 does not equal another id by chance. */
+/** The length, in characters, at which the beginning of a UUID v4 can no longer equal that of another id by chance. */
 const CERTAIN = 8;
 
 async function actionsOfCall(context: Context, id: string): Promise<LoggedAction[]> {
@@ -208,8 +209,8 @@ interface LastBegun {
 const lastBegun = memoKey<LastBegun>("last begun action");
 
 /**
- * The maximum number of new events with which a search continues the previous search. After more new events, the search
- * starts anew.
+ * The maximum number of new events after which a search continues from the result of the previous search. After more
+ * new events, the search starts anew.
  */
 const MOST_NEW = 2_000;
 

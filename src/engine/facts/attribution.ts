@@ -39,7 +39,7 @@ export interface AttributeOptions {
   /** The cause of changes that no bracket and no watch owns. */
   readonly cause: IterationCause;
   /**
-   * True if a caller that is an agent reports all its actions. A change that no bracket owns is then attributed to a
+   * True if the caller is an agent that reports all its actions. A change that no bracket owns is then attributed to a
    * person, and not to the agent.
    */
   readonly isReported?: true;

@@ -11,7 +11,7 @@ import { ownersIn } from "./owners.ts";
 import { undoneBy, type UndoneEvents } from "./undone-events.ts";
 
 interface FoundWork extends OwnWork {
-  /** The paths with a change that may belong to the work: the work is only one of its candidates. */
+  /** The paths with an ambiguous change of which the work is one of the candidates. */
   readonly ambiguous: readonly WorkspacePath[];
 }
 
@@ -62,8 +62,9 @@ export async function pathsOfSession(context: Context, id: string, span: SeqSpan
 }
 
 /**
- * Returns the changes of an action and of everything within it: those up to event `toSeq`, combined with those in
- * `next`. `next`: changes that are not recorded yet. Changes in `next` that do not belong to the action are left out.
+ * Returns the changes of an action and of everything within it. The recorded changes up to event `toSeq` are combined
+ * with the changes in `next`, which are not recorded yet. Changes in `next` that do not belong to the action are left
+ * out.
  */
 export async function changesOfAction(
   context: Context,
@@ -99,8 +100,8 @@ async function changesWithin(
       isAnyUndo ||= isUndo(event);
     },
     isOut: async () => {
-      // Only reading all operations shows what an undo undid. They are read only if the span contains an undo, and few
-      // spans contain one.
+      // All operations must be read to find out which events an undo undid. They are read only if the span contains an
+      // undo, because few spans contain an undo.
       if (!isAnyUndo || withUndone) return () => false;
       const { holds } = await undoneUpTo(context, span.toSeq);
       return ({ seq, record }, path) => holds(seq, record, path);

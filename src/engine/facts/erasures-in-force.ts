@@ -13,8 +13,8 @@ interface Known {
 const known = memoKey<Known>("erasures in force");
 
 /**
- * Returns the erasures that the index has. Remembers them, and reads them again only if the index has a new erasure, or
- * ends at an earlier event than when they were read.
+ * Returns the erasures that the index has. Remembers the erasures. Reads them again only if the index has a new
+ * erasure, or if the index now ends at an earlier event than at the last read.
  */
 export async function erasuresInForce(context: HistoryContext): Promise<Erasures> {
   const { seq } = await context.index.head();

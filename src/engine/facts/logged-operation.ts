@@ -41,8 +41,8 @@ export interface LoggedOperation {
    */
   readonly reversed?: Reversed;
   /**
-   * True if nothing of the operation is left. Not set if the undos and redos of the operation already show whether the
-   * operation is undone (see `undoneTold`).
+   * True if no change of the operation is in force any more. Not set if the undos and redos of the operation already
+   * show whether the operation is undone (see `undoneTold`).
    */
   readonly isUndone?: boolean;
 }

@@ -182,9 +182,9 @@ function isWithinSomething({ within }: Session): boolean {
 }
 
 /**
- * Marks a run or action as a part of an operation around it, unless the run or action ended last. If it ended last, its
- * span is cut to begin where the last operation around it ended: the earlier changes belong to the operations around
- * it.
+ * Marks a run or action as a part of an operation around it, unless the run or action ended after all operations around
+ * it. In that case, the span of the run or action is cut to begin where the last of these operations ended, because the
+ * earlier changes belong to these operations.
  */
 async function partsTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   const owners = await ownersIn(context);

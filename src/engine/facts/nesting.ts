@@ -197,7 +197,7 @@ export async function placeOf(context: Context, nesting: Nesting, by: Beginner):
 /**
  * Returns the open transactions around work that begins now. A transaction that names a session is only around work of
  * that session. With `inFolder`, only transactions for which `holdsFolder` is true are returned. A transaction that
- * holds a run is only around that run and the work within the run.
+ * holds a run (`TransactionRecord.holds`) is only around that run and the work within the run.
  */
 function transactionsFor(nesting: Nesting, around: readonly Bracket[], { session, inFolder }: Beginner): Bracket[] {
   return nesting.all.filter(({ id, transaction }) => {
@@ -215,7 +215,7 @@ function last(some: readonly Bracket[]): Bracket | undefined {
 /**
  * Returns the brackets that are known to be around work that begins: those that the caller names, and those of the
  * ancestor processes. Brackets of the process itself (`pid`) are left out, because they may belong to another session.
- * If there are none, `guess` can add the only innermost open run (see `Beginner.guess`).
+ * If no such bracket is found, `guess` can add the only innermost open run (see `Beginner.guess`).
  */
 async function foundAround(context: Context, nesting: Nesting, by: Beginner): Promise<Bracket[]> {
   const { processes } = context;

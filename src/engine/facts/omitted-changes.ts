@@ -118,7 +118,8 @@ function isAsBefore(before: OmittedStat, now: OmittedStat): boolean {
 }
 
 /**
- * True if a file has only grown. Most likely, something was then appended to a log or a database, and nothing was lost.
+ * True if a file has only grown. The file is then most likely a log or a database to which data was appended, so that
+ * nothing was lost.
  */
 function hasOnlyGrown(before: OmittedStat, now: OmittedStat): boolean {
   return before.kind === "file" && now.kind === "file" && before.ino === now.ino && now.size > before.size;

@@ -17,9 +17,12 @@ export interface Work extends SeqSpan {
   readonly label: string;
   /** The name by which people know the work. Set if this name says more than the label. */
   readonly known?: string;
-  /** Set if the work has a beginning: an undo of the whole work restores the state right after this event. */
+  /**
+   * The seq of the last event before the work, if the work has a beginning. An undo of the whole work restores the
+   * state right after this event.
+   */
   readonly back?: number | undefined;
-  /** Set if events of restores and undos count as well, and so do undone events. */
+  /** Set if the work also includes the events of restores and undos, and undone events. */
   readonly everything?: true;
   /** Set if the part of the work before event `before` was compacted away. `what` names the work for people. */
   readonly lost?: { readonly what: string; readonly before: number };
@@ -53,7 +56,10 @@ export interface OwnEvents {
   /** The seqs of the events, by path. */
   readonly byPath: ReadonlyMap<WorkspacePath, ReadonlySet<number>>;
   readonly firsts: ReadonlyMap<WorkspacePath, FirstEvent>;
-  /** Set if the work has a beginning: an undo of the whole work restores the state right after this event. */
+  /**
+   * The seq of the last event before the work, if the work has a beginning. An undo of the whole work restores the
+   * state right after this event.
+   */
   readonly back?: number | undefined;
   readonly seqs: ReadonlySet<number>;
   /**

@@ -77,7 +77,8 @@ export function nearlyFullNote(used: number, budget: number): string {
 }
 
 /**
- * The maximum number of new events that `privateBound` reads. With more of them, reading all records again is cheaper.
+ * The maximum number of new events that `privateBound` reads. With more new events, reading all records again is
+ * cheaper.
  */
 const MOST_EVENTS = 10_000;
 

@@ -59,9 +59,9 @@ async function allPrunings(context: HistoryContext, last: LoggedPruning): Promis
 }
 
 /**
- * Returns the prunings that have lines in the log, oldest first. If the log begins after an earlier pruning, that
- * pruning comes first in the result, and `inBase` is 1. Otherwise, `inBase` is 0. The line of that pruning was dropped
- * with an archive, and the contents that the pruning gave up may be freed.
+ * Returns the prunings that have lines in the log, oldest first. The log may begin after an earlier pruning, whose line
+ * was dropped with an archive. That pruning then comes first in the result, `inBase` is 1, and the contents that the
+ * pruning gave up may be freed. If the log has the lines of all prunings, `inBase` is 0.
  */
 export async function loggedPrunings(
   context: HistoryContext,
@@ -75,8 +75,8 @@ export async function loggedPrunings(
 }
 
 /**
- * Returns the same as `loggedPrunings`, for showing: from the index, without reading the log. What may be freed, and
- * what can be brought back, is decided by the lines of the log.
+ * Returns the same as `loggedPrunings`, but reads the index instead of the log. The result is only for display, because
+ * the lines of the log decide what may be freed and what can be brought back.
  */
 export async function shownPrunings(context: HistoryContext): ReturnType<typeof loggedPrunings> {
   const last = await pruningInForce(context);
@@ -94,8 +94,8 @@ export async function prunedBy(context: HistoryContext, since: number, until?: n
   const last = await pruningInForce(context);
   if (last === undefined || keepsSpan(last, since, until)) return undefined;
   const all = await allPrunings(context, last);
-  // If a pruning keeps the state, `unforget` has undone all earlier prunings of the state. The pruning after the last
-  // one that keeps the state has therefore pruned it.
+  // If a pruning keeps the state, `unforget` has undone all earlier prunings of the state. Therefore, the state was
+  // pruned by the first pruning after the last pruning that keeps the state.
   const kept = all.findLastIndex((one) => keepsSpan(one, since, until));
   return all[kept + 1]?.seq ?? last.seq;
 }

@@ -129,7 +129,7 @@ export async function undoneTold(context: Context, operations: readonly LoggedOp
   const taken = undoneBy(operations, owners);
   const first = reversed[0]?.toSeq ?? Infinity;
   // Also included are undos of selected work after the first reversed undo or redo, because they may have reversed
-  // earlier undos of the same operations. So are undos of selected work that a reversed redo redid.
+  // earlier undos of the same operations. Undos of selected work that a reversed redo redid are included, too.
   const about = [
     ...reversed,
     ...operations.filter(({ id, selective, toSeq }) => selective !== undefined && (toSeq > first || targets.has(id))),

@@ -72,7 +72,7 @@ export function familyOf(all: readonly LoggedTransaction[], id: string): LoggedT
   return all.filter((one) => family.has(one.id));
 }
 
-/** Returns all actions that still have a snapshot. Costs no query of the prunings if there are no actions. */
+/** Returns all actions that still have a snapshot. If there are no actions, the prunings are not read. */
 export async function actionsHere(context: Context): Promise<readonly LoggedAction[]> {
   return (await context.index.records("action:")).length === 0 ? [] : listActions(context);
 }

@@ -49,8 +49,8 @@ interface Undo {
   /** True if the undo is in force nowhere (see `isGone`). */
   readonly isGone: boolean;
   /**
-   * Set if the undo was redone, and the redo was then reversed at some paths: these paths, at which the undo is in
-   * force again.
+   * The paths at which the undo is in force again. Set if the undo was redone, and the redo was then reversed at these
+   * paths.
    */
   readonly only?: ReadonlySet<WorkspacePath>;
 }
@@ -190,9 +190,10 @@ function isInForceAt({ isGone, reversed, only }: Undo, path: WorkspacePath): boo
 }
 
 /**
- * True if an undo or redo is in force nowhere, because later undos undid everything that it wrote. It is then also not
- * in force at paths that already had the wanted state, so that it wrote nothing to them. False for an undo with a
- * conflict that was settled in favour of the undo, because the undo is still in force at the path of the conflict.
+ * True if an undo or redo is in force nowhere, because later undos undid everything that it wrote. Such an undo or redo
+ * is also not in force at paths to which it wrote nothing, because they already had the wanted state. False for an undo
+ * with a conflict that was settled in favour of the undo, because the undo is still in force at the path of the
+ * conflict.
  */
 export function isGone({ reversed, selective }: Pick<LoggedOperation, "reversed" | "selective">): boolean {
   return reversed?.isAll === true && (selective === undefined || selective.settled.size === 0);
@@ -327,8 +328,8 @@ function startOf({ fromSeq, selective }: Candidate): number {
 }
 
 /**
- * Returns which events of some work are left, which means not undone. `nothing`: no event is left. `named`: undos have
- * reported every event that is left, as in conflict or as left alone. `some`: other events are left, too.
+ * Returns how many events of some work are left (not undone). `nothing`: no event is left. `named`: undos have reported
+ * every event that is left, as in conflict or as left alone. `some`: other events are left, too.
  */
 export async function whatIsLeft(
   context: Context,

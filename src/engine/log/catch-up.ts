@@ -83,7 +83,7 @@ async function hasGrown({ log }: HistoryContext): Promise<boolean> {
   return (await log.refresh()).bytes !== bytes;
 }
 
-/** True if another process has added events to the index meanwhile. */
+/** True if another process has added events to the index during this attempt to catch up. */
 async function wasOvertaken(context: HistoryContext, { seq }: Head, error: unknown): Promise<boolean> {
   if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") return false;
   context.index.fresh();
@@ -332,7 +332,7 @@ function headBeforeFirst(line: RawLine, workspaceId: string): Head {
     decodeSentinel(event);
     return headBefore(event);
   } catch (error) {
-    // `checkLine` reports the fault of the line.
+    // This function reports no fault of the line, because `checkLine` reports it.
     if (error instanceof ChronicleError) return EMPTY_HEAD;
     throw error;
   }
@@ -519,8 +519,7 @@ export async function rebuildIndex(context: Context, options: ProgressOptions = 
 }
 
 /**
- * Returns the result of `work`; `undefined` if the index is damaged. A damaged index contains nothing that could be
- * lost.
+ * Returns the result of `work`; `undefined` if the index is damaged. A damaged index proves nothing about lost events.
  */
 async function unlessIndexIsWrong<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {

@@ -101,7 +101,7 @@ export interface Context {
    * of the history that have folders of their own listen to this signal.
    */
   readonly decided: Signal<Recorded>;
-  /** Emits each small content that is about to be recorded, before `decided` emits its event. */
+  /** Emits each small content that is about to be recorded, before `decided` emits the event that names the content. */
   readonly foreseen: Signal<AnnouncedContent>;
 }
 
@@ -344,8 +344,8 @@ export interface HeadKeeper {
   /** The path of the key file, for people. */
   readonly keyFile: string;
   /**
-   * Returns our own verifier key; `undefined` if there is no key file. Throws `IO`, naming the file, if the file cannot
-   * be read or contains no signing key.
+   * Returns the verifier key that belongs to the key file; `undefined` if there is no key file. Throws `IO`, naming the
+   * file, if the file cannot be read or contains no signing key.
    */
   verifierKey(): string | undefined;
   /**
@@ -385,8 +385,8 @@ export interface HeadFollower {
    */
   seen(seq: number): void;
   /**
-   * Signs and keeps the head if the last events of the log have no kept head yet. Stops the timer that would do so
-   * later. Resolves to the damage that was found while catching up with the log; to `undefined` if no head was
+   * Signs and keeps the head if the last events of the log have no kept head yet. Stops the timer that would keep the
+   * head later. Resolves to the damage that was found while catching up with the log; to `undefined` if no head was
    * outstanding.
    */
   end(): Promise<{ readonly damage: ChronicleError | undefined } | undefined>;
@@ -408,9 +408,9 @@ export interface SignedHead extends HeadToSign {
   readonly key: string;
 }
 
-/** A kept head. Its seq is 0 if the note cannot be read. */
+/** A kept head. The seq is 0 if the file of the head cannot be read. */
 export interface KeptHead extends HeadToSign {
-  /** True if the signature verifies with our own key. False if that key is missing. */
+  /** True if the signature verifies with the key in `HeadKeeper.keyFile`. False if that key is missing. */
   readonly valid: boolean;
   readonly note: string;
   /**

@@ -251,7 +251,7 @@ export class HistoryNeeds {
   #givenUpPrivates: GivenUpPrivates | undefined;
   /**
    * The last pruning of private contents that a base repeats. Records of the base can come before or after this
-   * pruning, so it is applied to both.
+   * pruning, so the pruning is applied to all of them.
    */
   #givenUpInBase: KeptStates | undefined;
   #keepsAside = true;
@@ -331,9 +331,9 @@ export class HistoryNeeds {
    * The private contents that may still be kept. They are never reported as needed contents, so that no replica gets
    * them. The plans in `aside` and `git` name further contents, which are kept as long as the plan.
    *
-   * If the workspace keeps nothing aside, `aside` and `git` are `undefined`. If it records no prompts, `prompt` is
-   * `undefined`. If one of these settings was off and is on again, `gc` may have freed contents in between. Contents
-   * that a pruning gave up, because they exceeded the budget, are left out.
+   * If the workspace keeps nothing aside, `aside` and `git` are `undefined`. If the workspace records no prompts,
+   * `prompt` is `undefined`. If one of these settings was off and is on again, `gc` may have freed contents in between.
+   * Contents that a pruning gave up, because they exceeded the budget, are left out.
    */
   get privates(): readonly PrivateContents[] {
     return [...this.#privates.values()].map(({ isOfBase, ...one }) => ({

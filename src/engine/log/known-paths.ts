@@ -85,8 +85,8 @@ type Touched = Exclude<ActionTargets, { readonly kind: "none" }>;
  * the workspace through a link counts as a path of the workspace. The target of a link that leads out of the workspace
  * counts as an outside path.
  *
- * The result may be outdated if somebody replaces a link later. No wrong file is kept because of that: files to keep
- * are opened without following links.
+ * The result may be outdated if somebody replaces a link later. No wrong file is kept aside in that case, because files
+ * to keep aside are opened without following links.
  */
 export function resolveTargets(context: Context, targets: Touched): Touched {
   const { roots } = context.worktree;

@@ -78,8 +78,8 @@ export function isHere(machine: Machine, owner: OwnerProcess): boolean {
 
 /**
  * True if the owner of recorded work is alive, or if the work has no owner process. A process of another PID namespace
- * counts as gone. A restarted container has a new namespace, so the unfinished work of a killed container would
- * otherwise never end.
+ * counts as gone. If such a process counted as alive, the unfinished work of a killed container would never end,
+ * because the restarted container has a new namespace.
  */
 export function isOwnerAlive(machine: Machine, owner: OwnerProcess): boolean {
   return owner.pid === null || isHere(machine, owner);

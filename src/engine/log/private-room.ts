@@ -7,8 +7,9 @@ import { memoKey } from "./memo.ts";
 
 /**
  * Private contents are prompts, states and objects of git, and files that were kept aside. All private contents of a
- * workspace share one budget, `max_private_bytes`. The functions of this file refuse what alone exceeds the whole
- * budget. When all private contents together exceed the budget, the oldest are given up (`upkeep/private-budget.ts`).
+ * workspace share one budget, `max_private_bytes`. The functions of this file refuse contents that alone exceed the
+ * whole budget. When all private contents together exceed the budget, the oldest are given up
+ * (`upkeep/private-budget.ts`).
  */
 
 type Limits = Pick<Context, "retention">;
@@ -22,7 +23,7 @@ export function privateRoom({ retention }: Limits): number {
   return most === 0 ? Number.POSITIVE_INFINITY : most;
 }
 
-/** Returns words for messages, which say that something takes more than the whole budget. */
+/** Returns the part of a message that says that something takes more than the whole budget. */
 export function beyondPrivateRoom(context: Limits): string {
   return `more than max_private_bytes, which is ${formatBytes(privateRoom(context))}`;
 }

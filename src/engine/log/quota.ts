@@ -5,8 +5,8 @@ import type { ScannedPath } from "../../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 
 /**
- * A restore first stores the files that it replaces. For this, it may exceed the limit `max_store_bytes` by a reserve,
- * which is the limit divided by `RESERVE_SHARE`, plus `RESERVE_BYTES`.
+ * A restore first stores the files that it replaces. With these files, the store may exceed the limit `max_store_bytes`
+ * by a reserve. The reserve is the limit divided by `RESERVE_SHARE`, plus `RESERVE_BYTES`.
  */
 const RESERVE_SHARE = 10;
 const RESERVE_BYTES = 1024 * 1024;

@@ -95,8 +95,9 @@ export function asPruning({ seq, ts, record }: Pick<LogEvent, "seq" | "ts" | "re
  * oldest first.
  *
  * During the grace period of a pruning that a person asked for, neither this pruning nor any later one frees contents.
- * All states that were kept before this pruning therefore stay. A pruning with `now` frees its contents at once. It is
- * refused during the grace period of an earlier pruning, so no pruning before it is still waiting.
+ * All states that were kept before this pruning therefore stay. A pruning with `now` frees its contents at once.
+ * Chronicle refuses such a pruning during the grace period of an earlier one. Therefore, no pruning before a pruning
+ * with `now` is still in its grace period.
  */
 export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptStates | undefined {
   let keeping: (LoggedPruning | undefined)[] = [undefined];
@@ -110,8 +111,8 @@ export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptS
 }
 
 /**
- * Returns, oldest first, the prunings that can still be undone. These are in their grace period, and the pruning in
- * force still gives up a state that was kept before them.
+ * Returns, oldest first, the prunings that can still be undone. Such a pruning is in its grace period, and the pruning
+ * in force still gives up a state that was kept before such a pruning.
  */
 export function waitingPrunings(all: readonly LoggedPruning[], now: number): LoggedPruning[] {
   const inForce = all.at(-1);

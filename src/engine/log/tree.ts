@@ -81,7 +81,7 @@ export function rootFolders(context: Hashed): WorkspacePath[] {
   return context.worktree.roots.map((root) => pathInRoot(root.id, ROOT));
 }
 
-/** Returns true if, at `from`, no root has a stored hash other than that of an empty folder. */
+/** Returns true if, at `from`, every root has the stored hash of an empty folder, or has no stored hash. */
 async function wasEmpty(context: Hashed, from: number): Promise<boolean> {
   for (const root of rootFolders(context)) {
     const hash = await context.index.treeHashAt(root, from);

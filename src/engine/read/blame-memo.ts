@@ -11,7 +11,7 @@ export interface LineSource {
   /**
    * - `iteration`: the iteration `shape` wrote the lines.
    * - `between`: one of the iterations from number `first` to `shape` wrote the lines. It is not known which, because
-   *   contents between are missing.
+   *   contents between these iterations are missing.
    * - `earlier`: `shape` or an earlier iteration wrote the lines. It is not known which, because the earlier contents
    *   are missing.
    */

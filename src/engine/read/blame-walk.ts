@@ -18,7 +18,7 @@ export const MOST_BLAME_BYTES = 32 * 1024 ** 2;
 const MOST_READ_BYTES = 4 * 1024 ** 3;
 
 /**
- * The maximum number of earlier contents that are searched for lines that an undo or a restore brought back, and merged
+ * The maximum number of earlier contents that are searched for lines that an undo or a restore brought back and merged
  * with later lines.
  */
 const MOST_BROUGHT_BACK = 50;
@@ -50,9 +50,9 @@ interface Step {
 
 /**
  * Finds the iteration that wrote each line of a content. Walks from the newest iteration to the oldest, and ends once
- * every line has its source. At each iteration, the lines are compared with the content of the iteration before. The
- * later iteration wrote the lines that this content lacks. The other lines are passed on to the earlier iteration,
- * where the search continues.
+ * every line has its source. At each iteration, the lines are compared with the content of the iteration before. Lines
+ * that the earlier content lacks were written by the later iteration. All other lines are passed on to the earlier
+ * iteration, where the search continues.
  */
 export class BlameWalk {
   readonly #context: Context;
@@ -218,7 +218,7 @@ export class BlameWalk {
   }
 
   /**
-   * Looks for lines that an undo or a restore brought back, and merged with later lines. Searches earlier iterations,
+   * Looks for lines that an undo or a restore brought back and merged with later lines. Searches earlier iterations,
    * from index `from` down. Returns the lines that none of these iterations has.
    */
   async #broughtBack({ timeline, entry, waiting }: Step, pending: PendingLines, from: number): Promise<PendingLines> {

@@ -20,8 +20,8 @@ const MOST_STEPS = 2_000_000;
 
 /**
  * Returns the shapes of changes with details for people: which deleted and created files are one renamed file, and how
- * many lines of each modified or renamed file were added and removed. The work for the details is bounded, so that they
- * delay an answer with very many changes only a little. `made`: contents that may be in no store yet.
+ * many lines of each modified or renamed file were added and removed. The work for the details is bounded. Even an
+ * answer with very many changes is therefore delayed only a little. `made`: contents that may be in no store yet.
  */
 export async function detailedShapes(
   context: Context,

@@ -41,9 +41,8 @@ interface Looked {
 }
 
 /**
- * Returns why a capture would leave out the present state of the path. Reads the content of the path in two cases only.
- * If contents of the history were erased, the path may have one of these contents. If the path was changed off the
- * record, it may still have its state from then.
+ * Returns why a capture would leave out the present state of the path. Reads the content of the path only to find out
+ * whether it is an erased content of the history, or the content that the path got off the record.
  */
 async function leftOut(
   context: Context,
@@ -58,8 +57,8 @@ async function leftOut(
   const { omitted } = await context.worktree.scan({ only: [path] }, () => undefined);
   const found = omitted.find((one) => {
     if (one.reason === "excluded" || !isWithin(path, one.path)) return false;
-    // If `over-limit` is reported for a folder, it concerns new paths in the folder, but neither the folder itself nor
-    // recorded paths.
+    // The reason `over-limit` of a folder concerns only new paths in the folder. It concerns neither the folder itself
+    // nor recorded paths.
     return one.reason !== "over-limit" || (!recorded && one.path !== path);
   });
   if (found !== undefined) return found;

@@ -18,7 +18,8 @@ const MOST_HELD = 256 * 1024 ** 2;
 /** The matches in contents, and what was searched. */
 export interface ContentsFound {
   /**
-   * Returns the matches in a content, or the reason why the content was not searched; `undefined` if it does not match.
+   * Returns the matches in a content, or the reason why the content was not searched; `undefined` if the content has no
+   * match.
    */
   readonly of: (hash: Hash | undefined) => ContentMatches | UnsearchedShape["reason"] | undefined;
   /** The number of contents that were searched. */

@@ -3,25 +3,29 @@ import type { HeadChangeShape, LogEventShape } from "../../api/shapes.ts";
 import type { TicksShape } from "../../api/tick-api.ts";
 import { endable, type EventFeed, followEvents } from "./event-feed.ts";
 
-/** The events of one operation arrive within this time, and are told together, in milliseconds. */
+/**
+ * The time, in milliseconds, for which new events are gathered before followers are notified. The events of one
+ * operation usually arrive within this time, and so form one notification.
+ */
 const TOGETHER_MS = 10;
 /**
- * The time between two changes for each follower, and its bounds, in milliseconds. What all followers of a workspace ask
- * for costs the same, however many they are: a single one is told ten times a second, twenty of them once a second.
+ * The interval between two notifications is `EACH_MS` milliseconds for each follower, but at least `LEAST_MS` and at
+ * most `MOST_MS`. A single follower is notified ten times a second, and twenty followers once a second. The requests
+ * that the followers then send thus cost about the same in both cases.
  */
 const EACH_MS = 50;
 const LEAST_MS = 100;
 const MOST_MS = 1_000;
 
-/** A slow follower gets the ticks of at most this number of changes. */
+/** The maximum number of changes of which a slow follower gets the ticks. */
 const MOST_PIECES = 10;
 
-/** Returns the ticks after an event; `undefined` if they are too many, or cannot be read at present. */
+/** Returns the ticks after an event; `undefined` if there are too many ticks, or if they cannot be read at present. */
 export type TicksAfter = (seq: number) => Promise<TicksShape | undefined>;
 
 /**
- * Tells followers that the history has grown, and which kinds of records it has grown by. Unlike `EventFeed`, it tells
- * all followers the same at the same time, and gathers what is recorded in quick succession.
+ * Notifies followers of new events, with the kinds of the changed records. Unlike `EventFeed`, this class sends the
+ * same notification to all followers at the same time, and combines events that follow each other quickly.
  */
 export class HeadFeed {
   readonly #feed: EventFeed;
@@ -31,7 +35,7 @@ export class HeadFeed {
   #told = Number.NEGATIVE_INFINITY;
   #gathered = new Set<string>();
   #seq = 0;
-  /** The last event of the change that was told last; `undefined` before the first one. */
+  /** The seq of the last event before the next notification's events; `undefined` until the first new event. */
   #toldSeq: number | undefined;
   #isTelling = false;
   readonly #ticksAfter: TicksAfter;
@@ -62,7 +66,7 @@ export class HeadFeed {
     if (this.#seats.size === 0) this.#stop();
   }
 
-  /** Forgets what was gathered for the followers. The next one begins anew. */
+  /** Stops following the log, and forgets the gathered events. The next follower starts anew. */
   #stop(): void {
     this.#following?.abort();
     this.#following = undefined;
@@ -79,18 +83,19 @@ export class HeadFeed {
     } catch (error) {
       end = { error };
     }
-    // All followers have left. One that joined since has a loop of its own.
+    // If the signal is aborted, all followers have left. A follower that joined since then has started a loop of its
+    // own.
     if (signal.aborted) return;
-    // The workspace was closed, or its log cannot be read. A follower that still has its seat must not keep the next
-    // one from a loop of its own.
+    // The workspace was closed, or its log cannot be read. All seats are removed, so that the next follower starts a
+    // loop of its own.
     for (const seat of this.#seats) seat.end(end);
     this.#seats.clear();
     this.#stop();
   }
 
   #note({ seq, record_id: id, record }: LogEventShape): void {
-    // An operation that has only begun has changed nothing yet, and its end follows soon.
     this.#toldSeq ??= seq - 1;
+    // An operation that has only begun has changed nothing yet, and its end follows soon.
     if (isBegun(id, record)) return;
     this.#seq = seq;
     this.#gathered.add(kindOf(id, record));
@@ -111,7 +116,8 @@ export class HeadFeed {
     this.#toldSeq = seq;
     this.#isTelling = true;
     const following = this.#following;
-    // A compaction can drop the first events of work, by which a follower knows its ticks.
+    // After a compaction, no ticks are sent, and followers read them again. The compaction can drop the first events of
+    // work, by which followers recognise the ticks of the work.
     const ticks = records.includes("compact") ? undefined : await this.#ticksAfter(after);
     this.#isTelling = false;
     if (this.#following === following)
@@ -125,7 +131,7 @@ export class HeadFeed {
   }
 }
 
-/** One follower, with what it has not been told yet. */
+/** One follower, with the changes that it has not received yet. */
 class Seat {
   #next: HeadChangeShape | undefined;
   #end: { readonly error?: unknown } | undefined;
@@ -169,7 +175,7 @@ class Seat {
 function joined(before: HeadChangeShape, now: HeadChangeShape): HeadChangeShape {
   const records = [...new Set([...(before.records ?? []), ...(now.records ?? [])])];
   const ticks = before.ticks === null || now.ticks === null ? null : [...before.ticks, ...now.ticks];
-  // A reader that was away for long reads the ticks at once.
+  // With `null`, a follower that fell far behind reads all ticks with one request.
   const isMany = ticks !== null && ticks.length > MOST_PIECES;
   return { seq: now.seq, after: before.after, records, ticks: isMany ? null : ticks };
 }
@@ -192,7 +198,7 @@ function kindOf(id: string, record: unknown): string {
   return typeof own === "string" ? `intent:${own}` : kind;
 }
 
-/** Yields the head at once, and then each change of it. */
+/** Yields the present head at once, and then each change of the head. */
 export function followHead(heads: HeadFeed, options: Pick<EventsOptions, "signal">): AsyncIterable<HeadChangeShape> {
   return { [Symbol.asyncIterator]: () => endable((ended) => follow(heads, ended), options) };
 }

@@ -31,9 +31,9 @@ export interface Snapshot extends SnapshotRecord {
    * history begins.
    */
   readonly stateSeq: number;
-  /** The seq of the event that compacted the state of the snapshot away. Absent if none did. */
+  /** The seq of the event that compacted the state of the snapshot away. Absent if the state was not compacted away. */
   readonly compactedBy?: number;
-  /** The seq of the event that pruned the state of the snapshot. Absent if none did. */
+  /** The seq of the event that pruned the state of the snapshot. Absent if the state was not pruned. */
   readonly prunedBy?: number;
 }
 

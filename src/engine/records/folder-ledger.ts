@@ -115,7 +115,7 @@ export class FolderLedger implements RecordLedger {
       for (const line of lines) {
         seq = seq === undefined ? soundEvent(line)?.seq : seq + 1;
         // Counting the lines of an undamaged log gives their seqs, so lines outside of the requested seqs are not
-        // parsed. In a damaged log, every line is parsed for the seq that the line names.
+        // parsed. In a damaged log, every line is parsed, because only the line itself says which seq it has.
         if (loaded.damage === undefined && seq !== undefined && (seq < from || seq > end)) continue;
         const event = loaded.damage === undefined ? readEventFast(line.bytes) : soundEvent(line);
         if (event === undefined || event.seq < from || event.seq <= last) continue;
@@ -263,8 +263,8 @@ export class FolderLedger implements RecordLedger {
 
   /**
    * Applies the new events of the log to the view. Returns false if the log has changed other than by appended events.
-   * Also returns false if the log is torn or damaged, or was when the view was loaded. The caller must then load the
-   * state anew.
+   * Also returns false if the log is torn or damaged, or was torn or damaged when the view was loaded. The caller must
+   * then load the state anew.
    */
   async #followed(view: View, end: LogEnd): Promise<boolean> {
     const { loaded, log } = view;

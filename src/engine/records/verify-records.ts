@@ -175,8 +175,8 @@ class RecordVerifier {
     if (!isStart && encodeRecordBase(this.#state, store).hash !== base) {
       this.#report("base-wrong", where, `it names ${base}, which is not the base of the events before it`);
     }
-    // The store keeps only the file of the present log's base. If another process has compacted the log meanwhile, the
-    // file is gone and is not checked.
+    // The store keeps only the file of the present log's base. If another process has compacted the log during the
+    // verification, the file is gone and is not checked.
     if (!isStart && event.seq === this.#log.firstSeq && !(await this.#isSealed(event.seq))) this.#base(base, where);
   }
 

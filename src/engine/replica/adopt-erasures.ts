@@ -53,7 +53,9 @@ export interface OriginsErasures {
 export interface ErasuresWaiting {
   /** Paths that must change before their contents can be erased. */
   readonly paths: readonly WorkspacePath[];
-  /** True if events of this folder's log that the origin has not answered yet name some of the waiting contents. */
+  /**
+   * True if some of the waiting contents are named by events of this folder's log that the origin has not answered yet.
+   */
   readonly isUnsent: boolean;
 }
 

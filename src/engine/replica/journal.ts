@@ -120,8 +120,8 @@ class JournalReader {
   }
 
   /**
-   * Returns who made this folder's state that was merged with the origin's state. The merge is attributed to this
-   * author.
+   * Returns the author of the state of this folder that was merged with the origin's state. The merge is attributed to
+   * this author.
    */
   async #mergedBy(path: WorkspacePath, merge: FileRecord, seq: number): Promise<Whose> {
     const event = await this.#eventOf(path, seq - 1);

@@ -22,9 +22,9 @@ import { readWholeTree, rootFolders } from "../log/tree.ts";
 import { memoKey } from "../log/memo.ts";
 
 // To prove the state after an event, the proof starts from the nearest Merkle root that is written in the log at or
-// before this event. Rows of the index are believed only if they give this root. The events after the root are read
-// from the log, line by line. To prove a path, the folders above the path are read with their children. These folders
-// stay in memory until `letGo` drops them.
+// before this event. Rows of the index are believed only if the root that is computed from them equals this root. The
+// events after the root are read from the log, line by line. To prove a path, the folders above the path are read with
+// their children. These folders stay in memory until `letGo` drops them.
 
 export type ProofContext = HistoryContext & {
   readonly worktree: { readonly roots: readonly { readonly id: string | undefined }[] };
