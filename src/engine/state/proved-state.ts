@@ -42,16 +42,16 @@ export interface Claim {
 }
 
 /**
- * A proved state is continued to at most this many events after its root. For a later event, the proof begins again at
- * the nearest root.
+ * The maximum distance, in events, between a root and a state that is proved from this root. The proof of a later state
+ * begins again at the nearest root.
  */
 const MOST_SINCE = 4_000;
 /** The total number of children of the read folders above which `letGo` drops all these folders. */
 const MOST_KEPT = 200_000;
 
 /**
- * The last proved state of the head. It is kept because most questions are about the head. New events do not make it
- * wrong, because it is the state after a certain event.
+ * The last proved state of the head. It is kept because most questions are about the head. New events do not make this
+ * state wrong, because it is the state after a certain event.
  */
 const latest = memoKey<ProvedState>("last proved state");
 
@@ -67,7 +67,7 @@ export async function provedState(context: ProofContext, seq: number): Promise<P
     const known = context.memo.get(latest);
     const reached = known === undefined ? undefined : await advanced(known, seq);
     if (reached !== undefined) {
-      // Another call may have proved a later state meanwhile.
+      // While this call was proving its state, another call may have proved a later one.
       if (reached.seq > (context.memo.get(latest)?.seq ?? 0)) context.memo.set(latest, reached);
       return reached;
     }
@@ -292,7 +292,7 @@ class ProvedTree {
     if (this.#folders.size === 0) await this.#begin();
     const known = this.#folders.get(folder);
     if (known !== undefined || this.#folders.has(folder)) return known;
-    // Prove the folders from the highest unproved one down to the requested one.
+    // The folders are proved from the highest unproved one down to the requested one.
     const pending: WorkspacePath[] = [];
     for (let at = folder; !this.#folders.has(at); at = parentOf(at)) {
       // The path lies in no tracked root, so it has no proved state.

@@ -18,9 +18,10 @@ import { disagreeing, IndexDisagrees } from "../log/index-disagrees.ts";
 import { dirtyFolders, type Hashed, type PendingChanges, readWholeTree, rootFolders } from "../log/tree.ts";
 
 // A `ProvedTree` is the tree of folders after an event whose Merkle root is known from the log. A folder is read from
-// the index when it is first needed. It is trusted only if the folder above it is trusted and has a leaf with its hash.
-// The tracked roots are trusted only if they give the Merkle root. To compute the root after further changes, only the
-// changed folders and the folders above them are read, each once. The new root is as certain as the previous one.
+// the index when it is first needed. The folder is trusted only if the folder above is trusted and has a leaf with the
+// hash of the folder. The tracked roots are trusted only if they give the Merkle root. To compute the root after
+// further changes, only the changed folders and the folders above them are read, each once. The new root is as certain
+// as the previous one.
 
 interface RootedSeq {
   readonly seq: number;
@@ -262,9 +263,9 @@ class Hashing {
   }
 
   /**
-   * Returns the leaves of a folder that is outside of the tree. No root proves the folder's entries in the index, so
-   * they are trusted only if the index was just rebuilt from the log. Throws `IndexDisagrees` if there are entries and
-   * the index was not rebuilt.
+   * Returns the leaves of a folder that is outside of the tree. No root proves the folder's entries in the index.
+   * Therefore, these entries are trusted only if the index was just rebuilt from the log. Throws `IndexDisagrees` if
+   * there are entries and the index was not rebuilt.
    */
   async #outsideOfTree(folder: WorkspacePath): Promise<FolderLeaves> {
     const children: TreeChild[] = [];
@@ -327,8 +328,8 @@ function rootOf(context: Hashed, tops: ReadonlyMap<WorkspacePath, Hash>): Hash {
 const MOST_CHILDREN = 50_000;
 
 /**
- * The number that each folder adds to the count of children in the cache. It limits the number of folders that `behind`
- * copies.
+ * The number that each folder adds to the count of children in the cache. This number limits the number of folders that
+ * `behind` copies.
  */
 const FOLDER = 25;
 

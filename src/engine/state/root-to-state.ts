@@ -20,8 +20,8 @@ import { memoKey } from "../log/memo.ts";
 // check, an error of the index would stay in the log for ever.
 
 /**
- * A known tree is continued over at most this many events. If more events follow the tree, a new tree begins at the
- * nearest root that the index knows.
+ * The maximum number of events over which a known tree is continued. If more events follow the tree, a new tree begins
+ * at the nearest root that the index knows.
  */
 const MOST_SINCE = 4_000;
 

@@ -59,7 +59,7 @@ export async function provedEvent(
     if (event?.seq !== row.seq || event.hash !== row.hash) break;
     return { event, next: { seq: row.seq + 1, offset: first.offset + first.bytes.length + 1 } };
   }
-  // If the index is wrong, `readEvent` throws. If it does not throw, the line is damaged.
+  // If the index is wrong, `readEvent` throws an error. If `readEvent` throws no error, the line is damaged.
   await readEvent(context, row);
   throw new ChronicleError("LOG_DAMAGED", `event ${row.seq} is damaged: its hash is not that of its content`, {
     hint: DAMAGED_LINE,

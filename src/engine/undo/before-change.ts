@@ -58,8 +58,8 @@ async function unfinished(context: Context): Promise<FinishedIntent[]> {
 
 /**
  * True if the path may still be as the interrupted change left it. The path can be in its state before the change, or
- * absent. It can also be a folder that Chronicle made writable for the time of the change. If the change replaces a
- * file by a file, an absent path counts as edited, because such a change is usually one rename.
+ * absent. The path can also be a folder that Chronicle made writable for the time of the change. If the change replaces
+ * a file by a file, an absent path counts as edited, because such a change is usually one rename.
  */
 function isOnItsWay(present: Entry | undefined, { before, after }: Change): boolean {
   if (present === undefined) return before?.kind !== "file" || after?.kind !== "file";

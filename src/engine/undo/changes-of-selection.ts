@@ -93,8 +93,8 @@ async function gitOf(
 }
 
 /**
- * Returns the shapes of changes with the requested details. These are patches, and for renamed files the old or new
- * path.
+ * Returns the shapes of changes with the requested details. The details are patches and, for renamed files, the old or
+ * new path.
  */
 async function detailed(
   context: Context,

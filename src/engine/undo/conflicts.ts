@@ -48,7 +48,7 @@ export async function listConflicts(context: Context, options: ConflictsOptions 
   return shapes;
 }
 
-/** Returns the asked part of a list. Throws `USAGE` if the list has no conflict with the id `after`. */
+/** Returns the requested part of a list. Throws `USAGE` if the list has no conflict with the id `after`. */
 function partOf(rows: readonly EventRow[], { after, limit }: ConflictsOptions): readonly EventRow[] {
   const begin = after === undefined ? 0 : rows.findIndex(({ recordId }) => recordId === `${PREFIX}${after}`) + 1;
   if (after !== undefined && begin === 0) {
@@ -176,9 +176,9 @@ function refuseWhole({ record }: IdentifiedConflict): void {
 
 /**
  * Returns a list with the path of a sync conflict, if the present state of the path must be proposed to the origin;
- * otherwise `undefined`. The state must be proposed if the path keeps it and the origin has another state, because the
- * origin refused the present state or never received it. Without a proposal, the state would not get into the journal,
- * because no file is written.
+ * otherwise `undefined`. The present state must be proposed if the path keeps this state, and the origin has another
+ * state. The origin has then refused the present state, or has never received it. Without a proposal, the state would
+ * not get into the journal, because no file is written.
  */
 function proposedBy(
   { record: { path, sync, wanted } }: IdentifiedConflict,
@@ -295,9 +295,10 @@ async function givenTarget(
 }
 
 /**
- * Returns the open conflict with this complete id, or else with this path, or else with an id that begins so. A complete
- * id is tried first, because programs give it, and no name of a file may turn their decision to another conflict. No
- * other conflict is read for it. Throws `NOT_FOUND` (also for the complete id of a settled conflict) or `AMBIGUOUS`.
+ * Returns the open conflict with this complete id, or else with this path, or else with an id that begins with this
+ * text. The complete id is tried first, because programs give complete ids, and a file of the same name must not turn
+ * their decision to another conflict. For a complete id, no other conflict is read. Throws `NOT_FOUND` (also for the
+ * complete id of a settled conflict) or `AMBIGUOUS`.
  */
 async function findConflict(context: Context, asked: string): Promise<IdentifiedConflict> {
   const row = await context.index.record(`${PREFIX}${asked}`);

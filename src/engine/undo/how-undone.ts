@@ -57,7 +57,10 @@ export class UndoneParts {
     return false;
   }
 
-  /** Returns how much of an event is undone. `only`: any other work's event counts as not undone. */
+  /**
+   * Returns how much of an event is undone. `only`: the ids of the work whose events count. Any other event counts as
+   * not undone.
+   */
   async #ofEvent(path: WorkspacePath, seq: number, only?: ReadonlySet<string>): Promise<HowUndone> {
     if (!this.#taken.mayTouch(seq, seq)) return "no";
     const row = await this.#context.index.locate(seq);

@@ -9,10 +9,11 @@ import type { Context } from "../log/context.ts";
 import { withoutGroups } from "./way-back.ts";
 
 /**
- * Returns `own` with the field `rests`: the changes that undos of single hunks have left of its events. Such an undo
- * has undone only a part of an event's change, so the event does not say what is left. Let S be the state that the undo
- * wrote to the path. The change that is left then leads from S without any of the work to S. If a person has repeated
- * an undone hunk since, the hunk is now the person's work. It is then not undone again.
+ * Returns `own` with the field `rests`: the changes that are left of the events after undos of single hunks. Such an
+ * undo has undone only a part of an event's change, so the event does not say which part is left. Let S be the state
+ * that the undo wrote to the path, and R the same state without any change of the work. The change that is left is the
+ * one from R to S. If a person has repeated an undone hunk since, the hunk is the person's work, and is not undone
+ * again.
  */
 export async function withRests(context: Context, own: OwnEvents, taken: UndoneEvents): Promise<OwnEvents> {
   const rests = new Map<WorkspacePath, readonly Rest[]>();

@@ -18,7 +18,7 @@ import { tellOfCopies } from "../log/tell-of-copies.ts";
 
 /**
  * The present state of a path, and the state that it is to get. `hint`: the hint of the error if the path cannot get
- * it.
+ * the wanted state.
  */
 export interface WantedState {
   readonly present: Entry | undefined;
@@ -56,8 +56,8 @@ export function onePathShape(
   { changes, skipped, id, conflicts }: FileReport,
 ): Pick<RestoreShape, "changes" | "undo_id"> {
   tellOfCopies(context, conflicts.map(conflictShape));
-  // A path in both `changes` and `skipped` was changed. It lacks only mode bits that Chronicle never sets. This is no
-  // error.
+  // A path in both `changes` and `skipped` was changed, and lacks only mode bits that Chronicle never sets. Such a path
+  // is no error.
   const changed = new Set(changes.map(({ path }) => path));
   for (const { path, detail } of skipped) if (changed.has(path)) context.tell?.(`${shownPath(path)}: ${detail}`);
   const left = skipped.filter(({ path }) => !changed.has(path));

@@ -28,8 +28,8 @@ export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
         return [{ id, seq: toSeq, kind: "operation" as const, ...(isPart === true ? { isPart } : {}) }];
       if (selective === undefined) return isReversed(one) ? [] : [{ id, seq: toSeq, kind, ...optional({ target }) }];
       const { takes } = selective;
-      // `passes`: the operations of which the undo undid only a part. If the undo is reversed, they can be undone
-      // again.
+      // `passes`: the operations of which the undo undid only a part. If the undo is reversed, these operations can be
+      // undone again.
       const passes = reversed === undefined ? selective.passes : [];
       const isNothing = reversed?.isAll === true || selective.isNothing === true;
       return [{ id, seq: toSeq, kind, ...optional({ target }), takes, passes, ...(isNothing ? { isNothing } : {}) }];

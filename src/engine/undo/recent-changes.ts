@@ -31,7 +31,7 @@ export interface Burst {
 export interface RecentChanges {
   /** Maps the id of each run, action, transaction and intent to the paths that it changed. */
   readonly byOwner: ReadonlyMap<string, OwnPaths>;
-  /** In the order of the log. */
+  /** The bursts, in the order of the log. */
   readonly bursts: readonly Burst[];
 }
 

@@ -13,7 +13,7 @@ export interface WholeLook {
 
 interface Beside {
   readonly after: number;
-  /** Ascending by seq. */
+  /** The moments, in ascending order of their seqs. */
   readonly looks: readonly WholeLook[];
 }
 

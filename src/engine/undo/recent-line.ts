@@ -12,7 +12,7 @@ export type OwnPaths = Map<WorkspacePath, { readonly first: number; last: number
 export interface RecentLine {
   readonly kind: RecentItemKind;
   readonly id: string;
-  /** The seq of the last event of the work. The list is ordered by it. */
+  /** The seq of the last event of the work. The list is ordered by this seq. */
   readonly seq: number;
   /** The seq of the event right before the work. */
   readonly fromSeq: number;

@@ -137,8 +137,8 @@ interface Reach {
 }
 
 /**
- * Groups the changes of a source into runs that form one line each. The runs, and the changes in each run, are ordered
- * from the newest to the oldest. Stops reading once there are more than `most` runs.
+ * Divides the changes of a source into groups (`run`) that form one line each. The groups, and the changes in each
+ * group, are ordered from the newest to the oldest. Stops reading once there are more than `most` groups.
  */
 async function runsOf(
   context: Context,
