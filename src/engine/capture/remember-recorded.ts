@@ -96,7 +96,8 @@ async function tellWorktree(
 }
 
 /**
- * Notes that the worktree knows the states up to `to`, if it knew exactly those up to `from`. Otherwise does nothing.
+ * Notes that the worktree knows the recorded states up to `to`. Does nothing unless the worktree knew exactly the
+ * states up to `from`.
  */
 export function noteRemembered({ memo }: Context, { from, to }: { readonly from: number; readonly to: number }): void {
   if (memo.get(knownTo) === from) memo.set(knownTo, to);
@@ -104,8 +105,8 @@ export function noteRemembered({ memo }: Context, { from, to }: { readonly from:
 
 /**
  * Saves what the worktree remembers, and the seq up to which it knows the recorded states. Saves nothing before the
- * first scan. Saves nothing either if a person has accepted another log since the last scan, because the states may
- * stem from events that no longer exist.
+ * first scan. Also saves nothing if a person has accepted another log since the last scan, because the states may stem
+ * from events that no longer exist.
  */
 export async function keepRemembered(context: Context): Promise<void> {
   const { worktree, memo } = context;

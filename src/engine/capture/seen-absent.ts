@@ -20,13 +20,14 @@ import { pathArgument, shownPath } from "../log/shape.ts";
  * An operation that goes back to a moment deletes a path only if a capture shows that the path was absent at that
  * moment. A path that was excluded then, or that could not be captured, may have existed without a record.
  *
- * For a path that a sync brought to the folder later, the absence in the folder is not enough, because the origin may
- * have had the path already. Such a path is deleted only under two conditions: at that moment, the folder had already
- * been synced with this origin, and it had not yet applied the origin's event that brought the path.
+ * A sync may have brought the path to the folder after that moment. In that case, the absence in the folder does not
+ * suffice, because the origin may already have had the path. Such a path is deleted only under two conditions. At that
+ * moment, the folder had already been synced with this origin. And the folder had not yet applied the origin's event
+ * that brought the path.
  *
  * An operation that goes back to a moment restores a recorded state only if the path had this state on disk at that
- * moment. If the path could not be captured at that moment, the log has only an older state, and the state on disk at
- * that moment is not known.
+ * moment. If the path could not be captured at that moment, the log has only an older state of the path. The state on
+ * disk at that moment is not known.
  */
 
 /** The states to which an operation takes a path back, and facts that make it unnecessary to check these states. */
@@ -68,8 +69,8 @@ export function backTo({ seq, action, isWritten }: FirstEvent, back?: number): B
  * - `special`: there is a pipe, a socket or a device at the path.
  * - `left-out`: there is something else at the path that no capture takes.
  * - `erased`: the content that the path would get was erased.
- * - `special-bits`: the mode of the path lacks a setuid, setgid or sticky bit of the wanted state, because this bit is
- *   recorded but never set (`never-set.ts`). Everything else at the path is as wanted.
+ * - `special-bits`: the path is as wanted, except that its mode lacks a setuid, setgid or sticky bit. Such a bit is
+ *   recorded but never set (`never-set.ts`).
  * - `ambiguous`: no capture takes the path, and work that is not undone may have changed the path.
  */
 export interface SkippedPath extends Omit<BlockedPath, "reason"> {
@@ -120,7 +121,7 @@ export async function leaveUnseen(
 
 /**
  * Returns the reason why a change must not remove a folder: the folder contains a path off the record. Returns
- * `undefined` if the folder contains no such path, and for all changes that remove no folder.
+ * `undefined` if the folder contains no such path, or if the change removes no folder.
  */
 function holding({ path, before, after }: Change, offRecord: readonly WorkspacePath[]): string | undefined {
   if (before?.kind !== "dir" || after?.kind === "dir") return undefined;
@@ -141,8 +142,8 @@ export interface Asked {
 /**
  * Returns the paths that are left alone because their state after event `seq` is not known:
  *
- * - paths that could not be captured at that moment, so that only an older state is recorded. They are returned even if
- *   the operation would not change them;
+ * - paths that could not be captured at that moment, so that only an older state is recorded. Such paths are returned
+ *   even if the operation would not change them;
  * - named paths that could not be captured at that moment and that have no older recorded state. Paths that a capture
  *   shows to have been absent are left out.
  */

@@ -26,7 +26,7 @@ import { allTransactions } from "../facts/transactions.ts";
 
 /**
  * An undo or redo also changes paths that were kept aside. These changes are not recorded as states of the paths,
- * unless a capture has meanwhile recorded the paths.
+ * unless a capture has recorded the paths since then.
  */
 
 /** The changes that an operation made to kept-aside paths, and the kept-aside paths that it left alone. */
@@ -55,8 +55,9 @@ interface FoundAside {
 }
 
 /**
- * Returns the changes to kept-aside paths that an undo or redo makes. A path is left alone in three cases: it was
- * edited since, work that is not undone may have changed it, or its copy was freed or erased.
+ * Returns the changes to kept-aside paths that an undo or redo makes. A path is left alone in three cases: the path was
+ * edited after the work, other work that is not undone may have changed the path, or the copy of the path was freed or
+ * erased.
  */
 export async function asideOfStep(context: Context, step: Step): Promise<AsideStep> {
   if (step.kind !== "undo" && step.kind !== "redo") return { changes: [], blocked: [] };
@@ -159,8 +160,7 @@ async function asideOfRedo(
 
 /**
  * Returns the undos that the redo of `target` reverses. If `target` is an undo by selection, returns that undo. If
- * `target` is an operation, returns the last undo of the operation, and the undos before that one which no redo of the
- * operation separates from it.
+ * `target` is an operation, returns the last series of undos of the operation that no redo of the operation interrupts.
  */
 export async function undosOf(context: Context, target: string | undefined): Promise<readonly LoggedIntent[]> {
   const done = await doneIntents(context);
@@ -222,9 +222,8 @@ interface AsideWork extends Pick<SessionRecord, "omittedChanges"> {
 }
 
 /**
- * Returns the facts about the kept-aside paths of a run or action; `undefined` for an unknown id. If `id` is that of a
- * rollback, the facts are the changes that the rollback made to the paths that were kept aside for the rolled-back
- * action.
+ * Returns the facts about the kept-aside paths of a run or action; `undefined` for an unknown id. For the id of a
+ * rollback, the facts are the changes that the rollback made to paths that were kept aside for the rolled-back action.
  */
 async function workOf(context: Context, id: string): Promise<AsideWork | undefined> {
   const run = await context.index.record(`session:${id}`);
@@ -302,8 +301,8 @@ async function erasedAside(context: Context, plan: Hash): Promise<BlockedPath[]>
 }
 
 /**
- * Returns the changes to kept-aside paths that an intent names. They are carried out together with the intent's own
- * changes.
+ * Returns the changes to kept-aside paths that an intent names. These changes are carried out together with the
+ * intent's own changes.
  */
 export async function asideOfIntent(
   context: Context,
@@ -317,8 +316,8 @@ interface SplitAside {
   readonly report: ApplyReport;
   readonly aside: AsideReport;
   /**
-   * The changes to kept-aside paths that a capture has recorded since, because the rules no longer leave them out. They
-   * must be recorded like the operation's own changes.
+   * The changes to kept-aside paths that a capture has recorded since, because the rules no longer leave them out. Such
+   * changes must be recorded like the operation's own changes.
    */
   readonly recorded: readonly Change[];
 }
@@ -425,8 +424,8 @@ async function fitting(
   for (const one of makeable(changes)) {
     const now = await entryOnDisk(context, one.path);
     if (now !== "other" && sameEntry(now, one.after)) continue;
-    // At an absent path, nothing is in the way. A repository's own state is an exception: it is restored only as a
-    // whole, so an unexpectedly absent path in it blocks all of it.
+    // At an absent path, nothing is in the way, unless the path is a part of a repository's own state. This state is
+    // restored only as a whole, so a single path that is unexpectedly absent blocks all changes of the state.
     const isFree = now === undefined && !git.some((top) => isWithin(one.path, top));
     const change = isFree ? { ...one, before: undefined } : one;
     const why = whyChanged(change, now) ?? (await heldInFolder(context, change, changes));
@@ -468,8 +467,8 @@ export async function lostNotes(context: Context, ids: Iterable<string>): Promis
 }
 
 /**
- * Returns a function that tells, for a path, whether other work within this work has kept a copy. If this work has lost
- * no path, the function always returns false, because nobody needs the answer.
+ * Returns a function that returns true for a path if other work within this work has kept a copy of the path. If this
+ * work has lost no path, the function always returns false, because nobody needs the answer.
  */
 async function keptWithin(
   context: Context,

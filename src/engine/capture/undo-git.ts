@@ -188,7 +188,7 @@ export function withoutFiles({ changes, blocked }: GitStep): GitStep {
   return { changes: [], blocked: [...blocked, ...changes.map(({ path }) => leftAlone(path, NO_FILES))] };
 }
 
-/** True if an operation has changed no file, because its files were changed meanwhile. */
+/** True if an operation has changed no file, because others had changed its files. */
 function isAllLeft({ applied, blocked }: CheckReport): boolean {
   return applied.length === 0 && blocked.some(({ reason }) => reason === "changed");
 }
@@ -209,8 +209,9 @@ export const NO_GIT_DONE: GitDone = { changes: [], drafts: [], notes: [], blocke
 
 /**
  * Makes the changes of git that an intent names. Must be called after the files of the intent were changed. A second
- * call, after a crash, does no harm. A repository whose change fails is left as it was, and no error is thrown, because
- * the files are changed already and the intent must be closed. `files`: the report on the changes of files.
+ * call, after a crash, does no harm. A repository whose change fails is left as it was. No error is thrown for such a
+ * repository, because the files are changed already and the intent must be closed. `files`: the report on the changes
+ * of files.
  */
 export async function applyGitOf(
   context: Context,

@@ -173,7 +173,7 @@ class Appender implements AsyncDisposable {
 
   /**
    * Adds outstanding events of `begin` and `decide` to the index, for example if the work failed before `append` or
-   * `head` added them. If the index cannot take them now, the next `catchUp` adds them.
+   * `head` added them. If the index cannot take these events now, the next `catchUp` adds them.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#behind.length > 0) await this.#follow([]).catch(() => undefined);
@@ -252,8 +252,8 @@ interface Written {
 }
 
 /**
- * Adds durable events to the index. If a reader has added some of them meanwhile, only the rest is added. If the index
- * cannot take the events for another reason, it is rebuilt from the log.
+ * Adds durable events to the index. If a reader has already added some of these events, only the others are added. If
+ * the index cannot take the events for another reason, it is rebuilt from the log.
  */
 async function follow(context: Context, placed: readonly PlacedEvent[], how: ProjectOptions = {}): Promise<void> {
   const last = placed.at(-1)?.event.seq;

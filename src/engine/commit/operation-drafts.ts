@@ -17,9 +17,9 @@ export function opening(id: string, intent: IntentRecord): EventDraft {
 
 /**
  * Returns the event that closes an intent, in the state that `intent` has (`done` or `abandoned`). The event lacks the
- * fields that were needed only to finish the intent. It adds the number of paths that were left alone (`skipped`). For
- * an undo, it also adds these paths to `left`. If the intent belongs to a request with an id and is not a write, the
- * event also keeps `stayed` and `keptAt`, which the answer to the request reports.
+ * fields that were needed only to finish the intent. The event adds the number of paths that were left alone
+ * (`skipped`). For an undo, it also adds these paths to `left`. If the intent belongs to a request with an id and is
+ * not a write, the event also keeps `stayed` and `keptAt`, which the answer to the request reports.
  */
 export function closing(
   id: string,
@@ -153,8 +153,8 @@ function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteratio
 }
 
 // A path is held if the origin's state of the path cannot be written to the folder now. A held path must not count as
-// reconciled: a later edit of the file in the folder would then look like an edit of the origin's state, and would
-// overwrite that state.
+// reconciled. If a held path counted as reconciled, a later edit of the file in the folder would look like an edit of
+// the origin's state, and would overwrite that state.
 
 /**
  * Returns the id of a held path's conflict. The id depends only on the origin and the path, so a path that is held

@@ -233,8 +233,8 @@ export async function lastBegunHash(context: Context, headSeq: number): Promise<
 }
 
 /**
- * Finds the first event of the action that began last. Reads the latest events of the log, and then, if they do not
- * show it, the last event of each action.
+ * Finds the first event of the action that began last. Reads the latest events of the log. If these events do not show
+ * which action began last, also reads the last event of each action.
  */
 async function lookUpBegun(context: Context, headSeq: number): Promise<LastBegun["at"]> {
   const from = Math.max(1, headSeq - RECENT + 1);
@@ -274,8 +274,8 @@ function isOfAction(row: EventRow): boolean {
 }
 
 /**
- * The maximum number of actions in `seen`. If this number is reached, all of them are forgotten, because most of them
- * were closed long ago.
+ * The maximum number of actions in `seen`. If this number is reached, all actions in `seen` are forgotten, because most
+ * of them were closed long ago.
  */
 const MOST_SEEN = 1_000;
 

@@ -19,9 +19,9 @@ export interface Attribution {
   /** The innermost transaction around the change, if the record of `action` does not already name this transaction. */
   readonly transaction?: string;
   /**
-   * Set if it is not known which bracket made the change: the ids of the brackets that may have made it. A single
-   * candidate is an action that may never have run, or a transaction of actions. In both cases, a person may have made
-   * the change instead.
+   * The ids of the brackets that may have made the change. Set only if it is not known which bracket made the change. A
+   * single candidate is an action that may never have run, or a transaction of actions. In both cases, a person may
+   * have made the change instead.
    */
   readonly candidates?: readonly string[];
   /** The number of runs and actions around the innermost bracket. */
@@ -62,8 +62,8 @@ export interface AttributeOptions {
  *
  * If several brackets are innermost, any of them may have made the change. In that case, the change belongs to the
  * brackets that are around all of them, and names the innermost brackets as candidates. If no bracket is around all of
- * them, the actor is `ambiguous`. The same rules apply to a single innermost bracket that is an action that may never
- * have run, because a person may have made the change instead.
+ * them, the actor is `ambiguous`. The same rules apply if the only innermost bracket is an action that may never have
+ * run, because a person may have made the change instead.
  *
  * If no bracket may have made the change, but a watch is open, the change belongs to the session of the watch. If
  * several watches are open, it belongs to the earliest of them. The change is not ambiguous then, because all watches
@@ -132,9 +132,9 @@ function ofBrackets(
 }
 
 /**
- * Returns an attribution that names the innermost action in `around`. It also names the innermost run and the innermost
- * transaction among those brackets that are not around this action. An undo of any of the named brackets undoes the
- * change.
+ * Returns an attribution that names the innermost action in `around`. The attribution also names the innermost run and
+ * the innermost transaction among those brackets that are not around this action. An undo of any of the named brackets
+ * undoes the change.
  */
 function named(nesting: Nesting, around: readonly Bracket[]): Attribution {
   const { action } = latest(nesting, around, "action") ?? {};

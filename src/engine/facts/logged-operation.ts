@@ -26,13 +26,14 @@ export interface LoggedOperation {
   readonly partOf?: string;
   readonly selective?: Selective;
   /**
-   * Set for an undo of a whole operation: the paths that the undo left alone. The events of these paths are not undone.
+   * The paths that the undo left alone. Set only for an undo of a whole operation. The events of these paths are not
+   * undone.
    */
   readonly left?: readonly WorkspacePath[];
   /**
-   * Set for a redo that met conflicts: the paths of those conflicts that are open, or were settled neither in favour of
-   * the redo nor by a merge. The redo has no effect at such a path, unless it brought back a part of the path's
-   * content.
+   * The paths of the redo's conflicts that are open, or that were settled neither in favour of the redo nor by a merge.
+   * Set only for a redo that met conflicts. The redo has no effect at such a path, unless it brought back a part of the
+   * path's content.
    */
   readonly unmerged?: readonly WorkspacePath[];
   /**
@@ -73,8 +74,8 @@ export interface Selective {
   /** Paths whose conflicts were settled in favour of the undo, or by a merge. Their events in `met` are undone. */
   readonly settled: ReadonlySet<WorkspacePath>;
   /**
-   * Paths whose conflicts are open, or were settled in favour of the present state. People have been told of these
-   * paths, and the next undo skips them.
+   * Paths whose conflicts are open, or were settled in favour of the present state. These paths were reported to
+   * people, so the next undo skips them.
    */
   readonly named: ReadonlySet<WorkspacePath>;
   /** Paths that were left alone. Their events are not undone. */

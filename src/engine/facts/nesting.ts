@@ -158,8 +158,8 @@ export interface Beginner {
   readonly inFolder?: true;
   /**
    * Set if the ancestors of the process may be unknown. If no bracket is found around the work, the work then counts as
-   * within the innermost open run. This holds only if there is exactly one such run, and `pid` is `null` or the process
-   * of that run.
+   * within the innermost open run. This rule applies only if there is exactly one innermost open run, and `pid` is
+   * `null` or the process of that run.
    */
   readonly guess?: true;
 }

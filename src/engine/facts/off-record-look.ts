@@ -38,7 +38,7 @@ const GOING = "a command is running off the record, and may have changed this pa
 export class OffRecordLook {
   /** Paths that somebody else has changed since they were left off the record, or that a person has named. */
   readonly returned = new Set<WorkspacePath>();
-  /** Paths that are left out because a command off the record is running. They must be scanned again later. */
+  /** Paths that are left out because a command off the record is running. These paths must be scanned again later. */
   readonly undecided: WorkspacePath[] = [];
   readonly #context: Context;
   readonly #state: OffRecord;

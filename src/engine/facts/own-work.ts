@@ -224,7 +224,7 @@ export async function groupsOf(
   return found;
 }
 
-/** The seq that stands for a pending change, which has no event. It is later than every event. */
+/** The seq that stands for a pending change, which has no event. This seq is later than the seq of every event. */
 const UNRECORDED = Number.MAX_SAFE_INTEGER;
 
 function groupRows(

@@ -75,7 +75,7 @@ async function writtenIn(context: Context, { fromSeq, toSeq }: SeqSpan) {
   });
 }
 
-/** The undos and redos after an operation. They are added from the newest to the oldest. */
+/** The undos and redos after an operation, which are added from the newest to the oldest. */
 class LaterUndos {
   readonly #undos: LoggedOperation[] = [];
   /** Maps the id of an operation, or of an undo of selected work, to its redos. */

@@ -15,7 +15,7 @@ import { readEvents } from "../log/read-events.ts";
 import { actionsEver } from "./transactions.ts";
 import { leastOf } from "../../util/long-lists.ts";
 
-/** An agent's turn. It is known from its own record, from its actions, or from the events of a replica. */
+/** An agent's turn. A turn is known from its own record, from its actions, or from the events of a replica. */
 export interface KnownTurn {
   readonly turn: string;
   /** Omitted for a turn of actions that name no session. */

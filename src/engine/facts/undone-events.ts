@@ -167,7 +167,7 @@ function reversedAfter(earlier: Undo | undefined, { toSeq }: SeqSpan): Iterable<
 
 /**
  * Returns the undo after it was redone; `undefined` if the undo is no longer in force anywhere. The undo stays in force
- * at the paths at which the redo was reversed. It stays in force at all paths if nothing is left of the redo.
+ * at the paths at which the redo was reversed. If nothing is left of the redo, the undo stays in force at all paths.
  */
 function redone<U extends Undo>(undo: U, redo: LoggedOperation): U | undefined {
   const { reversed } = redo;
@@ -292,8 +292,8 @@ export async function coveredBy(
 }
 
 /**
- * Returns the ids of the runs and actions other than `keepers` that are not undone, if something was kept aside for
- * them or they changed the state of git. Also returns the ids of all work around them.
+ * Returns the ids of those runs and actions outside of `keepers` that are not undone, and that kept something aside or
+ * changed the state of git. Also returns the ids of all work around them.
  */
 async function othersAround(
   context: Context,

@@ -19,8 +19,8 @@ import { rootAtHead } from "./tree.ts";
 /** The minimum number of events that are added to the index at a time, while more events follow. */
 const BATCH = 20_000;
 /**
- * The maximum number of attempts at catching up. An attempt is repeated if another process changed the log or index
- * meanwhile.
+ * The maximum number of attempts at catching up. An attempt is repeated if another process changed the log or the index
+ * during the attempt.
  */
 const MAX_ATTEMPTS = 20;
 
@@ -177,8 +177,8 @@ async function holdsNow(
 
 /**
  * Returns false if the sentinel contradicts an event before the sentinel. The sentinel is the event with which a
- * compacted log begins, and `oldest` is its seq. It names only the event right before itself, so it cannot contradict
- * any other event.
+ * compacted log begins, and `oldest` is its seq. The sentinel names only the event right before itself, so it cannot
+ * contradict any other event.
  */
 async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, oldest: number): Promise<boolean> {
   if (seq !== oldest - 1) return true;
@@ -199,7 +199,8 @@ async function beginsElsewhere(context: HistoryContext, oldest: number): Promise
 
 /**
  * Empties the index, so that it can be filled anew. If the caller does not hold the lock, this function takes the lock.
- * It then also fills the index before it releases the lock, because the next holder relies on the index.
+ * In that case, it also fills the index before it releases the lock, because the next holder of the lock relies on the
+ * index.
  */
 async function startAnew(context: HistoryContext, { recover, locked = recover }: CatchUpOptions): Promise<void> {
   if (locked) return context.index.reset();
@@ -227,7 +228,7 @@ export async function refill(context: HistoryContext): Promise<CatchUp> {
 
 /**
  * Adds the events after `from` to the index. Callers that only read need not hold the lock. If another process has
- * added events meanwhile, continues after those events.
+ * already added some of these events, continues after them.
  */
 async function replay(context: HistoryContext, from: IndexHead): Promise<BadTail | undefined> {
   for (let start = from; ;) {

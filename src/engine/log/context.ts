@@ -78,8 +78,8 @@ export interface Context {
   readonly waitMs: number;
   readonly caller: Caller;
   /**
-   * Shows people a note that is part of no answer: a warning, or a note about work that nobody asked for, such as the
-   * rollback of a transaction whose owner is gone.
+   * Shows people a note that is part of no answer. Such a note is a warning, or says that Chronicle did work that
+   * nobody asked for, such as the rollback of a transaction whose owner is gone.
    */
   readonly tell?: (note: string) => void;
   /** Called once, with the reason, if the history is not signed. */
@@ -247,7 +247,7 @@ export interface OffRecordFile {
    * notes cannot be read.
    */
   read(): OffRecord | undefined;
-  /** Writes the notes. `undefined` removes them. The change is durable when the call returns. */
+  /** Writes the notes; `undefined` removes the notes. The change is durable when the call returns. */
   write(value: OffRecord | undefined): void;
 }
 
@@ -292,7 +292,7 @@ export interface StoreTasks {
   /**
    * Returns those of the contents that other histories of the store need, including forgotten histories. Also returns
    * those that this workspace's mirror needs. With `due`, a content that another history has erased still counts as
-   * needed until the grace period of the erasure is over, as it does in a garbage collection.
+   * needed until the grace period of the erasure is over. A garbage collection uses the same rule.
    */
   neededElsewhere(hashes: ReadonlySet<Hash>, options?: { readonly due?: boolean }): Promise<NeededElsewhere>;
   /** Returns those of the contents that the store has, even if this history has erased them. */
@@ -335,7 +335,7 @@ export interface StoreTasks {
 
 export interface HistoryCopy extends AsyncDisposable {
   readonly context: Context;
-  /** The path of the copy, for people. It ends in `/`. */
+  /** The path of the copy, for people. The path ends in `/`. */
   readonly where: string;
 }
 

@@ -22,7 +22,7 @@ export interface DatabaseUnits {
   /** The paths of each unit, the database first. */
   readonly units: readonly (readonly WorkspacePath[])[];
   /**
-   * The unchanged files of these units. Each of them stands as a change from its state to the same state, so that
+   * The unchanged files of these units. Each file is listed as a change from its state to the same state, so that
    * `apply` checks that the disk has this state. Any other state would not fit the changed files.
    */
   readonly still: readonly Change[];
@@ -107,7 +107,7 @@ export function leaveUnits<L extends Left>(
   changes: readonly Change[],
   left: readonly L[],
 ): { readonly changes: readonly Change[]; readonly left: readonly L[] } {
-  // A path whose mode bits cannot be set is no reason to leave out the rest of its unit, because the other files do not
+  // If only the mode bits of a path cannot be set, the other files of its unit are not left out, because they do not
   // depend on these bits.
   const causes = new Map(left.filter(({ reason }) => reason !== "special-bits").map((one) => [one.path, one]));
   const changed = new Set(changes.map(({ path }) => path));

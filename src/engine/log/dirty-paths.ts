@@ -45,8 +45,8 @@ export class DirtyPaths {
   #handle: WatchHandle | undefined;
   #omitted: readonly Omission[] = [];
   /**
-   * Files with several hard links. They are scanned each time, because the watcher does not report a write through a
-   * hard link outside of the workspace.
+   * Files with several hard links. These files are scanned each time, because the watcher does not report a write
+   * through a hard link outside of the workspace.
    */
   #linked: readonly LinkedFile[] = [];
   /** The time at which the last full scan began, on the clock of `timers`. */

@@ -69,8 +69,8 @@ function ofConflict(conflict: ConflictRecord): Named[] {
  * `undefined` while the action is open.
  *
  * A tool may report its end after its action was closed as denied or abandoned, and this report needs the lists. The
- * lists are therefore kept for `ASIDE_MS` after the action was closed. They are not kept for ever, because most such
- * tools never report their end.
+ * lists are therefore kept for `ASIDE_MS` after the action was closed. The lists are not kept for ever, because most
+ * such tools never report their end.
  */
 function listsUntil({ ended }: LogEvent["record"]): number | undefined {
   return typeof ended === "string" ? Date.parse(ended) + ASIDE_MS : undefined;
@@ -259,8 +259,8 @@ export class HistoryNeeds {
   #asideFreed = 0;
   #recordsPrompts = true;
   /**
-   * The contents that the rows of a base name, while the base is read; otherwise `undefined`. They are reported at the
-   * end of the base, because a later row can be the erasure of a content.
+   * The contents that the rows of a base name, while the base is read; otherwise `undefined`. These contents are
+   * reported at the end of the base, because a later row can be the erasure of a content.
    */
   #ofBase: NeededContent[] | undefined;
   readonly erasures: Erasures;
@@ -328,8 +328,8 @@ export class HistoryNeeds {
   }
 
   /**
-   * The private contents that may still be kept. They are never reported as needed contents, so that no replica gets
-   * them. The plans in `aside` and `git` name further contents, which are kept as long as the plan.
+   * The private contents that may still be kept. These contents are never reported as needed contents, so that no
+   * replica gets them. The plans in `aside` and `git` name further contents, which are kept as long as the plan.
    *
    * If the workspace keeps nothing aside, `aside` and `git` are `undefined`. If the workspace records no prompts,
    * `prompt` is `undefined`. If one of these settings was off and is on again, `gc` may have freed contents in between.
@@ -429,7 +429,8 @@ export class HistoryNeeds {
   #version({ record, seq }: Pick<LogEvent, "record" | "seq">, pruning: KeptStates | undefined, where: string): void {
     // An empty record stands for a deleted version, which the replica has resolved.
     if (Object.keys(record).length === 0) return;
-    // A version was never the state of its path. It is judged like an iteration that the next event has replaced.
+    // A version was never the state of its path. A version is judged like an iteration that the next event has
+    // replaced.
     if (!keepsSpan(pruning, seq, seq + 1)) return;
     for (const hash of contentsOfVersion(decodeVersion(record)))
       this.#need({ ...named(hash), seq, where, size: undefined });

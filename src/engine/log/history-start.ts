@@ -14,8 +14,8 @@ import { readEvent } from "./read-events.ts";
 export const BASELINE_SEQ = 3;
 
 /**
- * The beginning of a history whose first events are missing. It is a sentinel (the `compact` event with which a log
- * begins after its earlier lines were dropped) or an anchor.
+ * The beginning of a history whose first events are missing. Such a history begins with an anchor, or with a sentinel:
+ * the `compact` event that is the first line of a log whose earlier lines were dropped.
  */
 export interface HistoryStart {
   /** The seq of the sentinel or the anchor. The state after this event is the earliest that can be restored. */

@@ -33,8 +33,8 @@ const found = memoKey<Hash>("head found in the log");
 
 /**
  * Returns whether the log contains a kept head. Each catch-up asks for the kept head, so a head that was found is
- * remembered, and not looked for again. If the log was replaced meanwhile, the catch-up notices this by another check:
- * it calls `logHolds` for the last event of the index.
+ * remembered, and not looked for again. If the log is replaced later, another check of the catch-up notices this: the
+ * call of `logHolds` for the last event of the index.
  */
 export async function logHoldsHead(context: Asked, head: Head): Promise<boolean | undefined> {
   if (context.memo.get(found) === head.hash) return true;

@@ -5,7 +5,7 @@ import type { HistoryContext } from "./context.ts";
 import { readEvent, wholeOrNone } from "./read-events.ts";
 import { memoKey } from "./memo.ts";
 
-/** The key of the workspace record that was read last. It is cached, because each call of a hook needs the record. */
+/** The key of the workspace record that was read last. The record is cached, because each call of a hook needs it. */
 const records = memoKey<{ readonly hash: Hash; readonly record: WorkspaceRecord }>("the workspace's record");
 
 /**

@@ -87,9 +87,9 @@ export function isOwnerAlive(machine: Machine, owner: OwnerProcess): boolean {
 
 /**
  * True if the owner of recorded work may be alive. Callers check this before they change files on behalf of work whose
- * owner seems to be gone, for example by a rollback. An owner in another PID namespace cannot be seen. It counts as
- * alive for `UNOWNED_HOURS` after `started`, because rolling back the work of a living process is worse than waiting
- * for a dead one.
+ * owner seems to be gone, for example by a rollback. An owner in another PID namespace cannot be seen. Such an owner
+ * counts as alive for `UNOWNED_HOURS` after `started`, because rolling back the work of a living process is worse than
+ * waiting for a dead one.
  */
 export function mayHaveOwner(
   context: Pick<Context, "processes" | "now">,

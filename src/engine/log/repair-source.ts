@@ -7,7 +7,8 @@ import type { Hash } from "../../core/values/hash.ts";
 export type WantedContents = ReadonlyMap<Hash, number | undefined>;
 
 /**
- * Bytes that may be a wanted content. The receiver hashes them before it uses them, because the source is not trusted.
+ * Bytes that may be a wanted content. The receiver hashes the bytes before it uses them, because the source is not
+ * trusted.
  */
 export interface OfferedContent {
   readonly hash: Hash;

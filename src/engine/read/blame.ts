@@ -37,8 +37,9 @@ interface Asked {
 
 /**
  * Returns the lines of a file, each with the iteration that wrote it. Lines are compared as bytes. Throws `NOT_FOUND`
- * if the path was absent at the moment or was never recorded, `REFUSED` for a folder, a link or a binary content,
- * `LIMIT_EXCEEDED` for a content that is too large, `USAGE` for invalid options, and the errors of `missingContent`.
+ * if the path was absent at the moment or was never recorded. Throws `REFUSED` for a folder, a link or a binary
+ * content, and `LIMIT_EXCEEDED` for a content that is too large. Also throws `USAGE` for invalid options, and the
+ * errors of `missingContent`.
  */
 export async function blame(context: Context, given: string, options: BlameOptions = {}): Promise<BlameShape> {
   const asked = await askedFor(context, parseGivenPath(given), options);

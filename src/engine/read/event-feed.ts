@@ -17,7 +17,7 @@ const LOOK_MS = 100;
 
 /**
  * The maximum number of new events that the feed reads at once. If the log has grown by more events since the last
- * read, the feed begins anew at the end of the log, and followers read the events in between page by page.
+ * read, the feed begins anew at the end of the log. Followers then read the skipped events from the log, page by page.
  */
 const FAR = 1_000;
 

@@ -57,8 +57,8 @@ async function leftOut(
   const { omitted } = await context.worktree.scan({ only: [path] }, () => undefined);
   const found = omitted.find((one) => {
     if (one.reason === "excluded" || !isWithin(path, one.path)) return false;
-    // The reason `over-limit` of a folder concerns only new paths in the folder. It concerns neither the folder itself
-    // nor recorded paths.
+    // The reason `over-limit` of a folder concerns only new paths in the folder. The reason concerns neither the folder
+    // itself nor recorded paths.
     return one.reason !== "over-limit" || (!recorded && one.path !== path);
   });
   if (found !== undefined) return found;

@@ -48,7 +48,7 @@ export async function historyOf(
   { after = 0, limit, patch = false }: HistoryOptions = {},
 ): Promise<IterationShape[]> {
   const path = parseGivenPath(given);
-  // One more iteration than the page has is read, because whether an iteration is pruned depends on the next one.
+  // One iteration beyond the page is read, because the next iteration decides whether an iteration is pruned.
   const found = await context.index.iterations(path, { after, ...(limit === undefined ? {} : { limit: limit + 1 }) });
   if (found.length === 0 && (await context.index.iterations(path, { limit: 1 })).length === 0)
     throw await unknownPath(context, path);
@@ -320,8 +320,8 @@ export async function manifestAt(context: Context, text: string): Promise<Manife
 
 /**
  * Returns the origin's iterations of a path, by the seqs of the origin's events. The author and the time of each
- * iteration are read from this replica's copy of the origin's history. Both are missing if the copy begins later or
- * cannot be read.
+ * iteration are read from this replica's copy of the origin's history. The author and the time are missing if the copy
+ * begins later or cannot be read.
  */
 async function originIterations(
   context: Context,

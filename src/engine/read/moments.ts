@@ -43,8 +43,8 @@ export async function resolveMoment(context: Context, text: string): Promise<Res
  * commit, and no file changes between the asked seq and that end, this is the asked seq. Otherwise, this is the seq of
  * the moment.
  *
- * A pruning can keep a seq inside a commit: it keeps the state before the first event of an action, and the same commit
- * may have changes of a capture before this event.
+ * A pruning can keep a seq inside a commit, because it keeps the state before the first event of an action. The same
+ * commit may have changes of a capture before this event.
  */
 async function keptState(context: Context, { seq, asked }: ResolvedMoment): Promise<number> {
   if (asked === undefined) return seq;
@@ -76,9 +76,9 @@ const SKEW_MS = 1_000;
 const LOOK = "`chronicle list --snapshots` shows the moments that have a number or a name";
 
 /**
- * Returns the word of a moment if it is the beginning of a recorded id, although it also parses as a number or a length
- * of time. Returns `undefined` for any other moment. One in forty of the shortened ids that lists show consists of
- * digits only.
+ * Returns the word of a moment if the word is the beginning of a recorded id, but also parses as a number or a length
+ * of time. Returns `undefined` for any other moment. Such words occur: one in forty of the shortened ids that lists
+ * show consists of digits only.
  */
 async function idInstead(context: Context, { base }: Moment, { text }: Asked): Promise<string | undefined> {
   const word = text.trim().replace(/~.*$/, "");

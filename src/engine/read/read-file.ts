@@ -191,8 +191,8 @@ async function pathInConflict(context: Context, hash: Hash): Promise<WorkspacePa
 }
 
 /**
- * True if a content that no path ever had is a secret. Such a content has no class of its own. It is a secret if the
- * path for which it was kept has the name of a secret.
+ * True if a content that no path ever had is a secret. Such a content has no class of its own. The content is a secret
+ * if the path for which it was kept has the name of a secret.
  */
 async function isSecretName(context: Context, path: WorkspacePath | undefined): Promise<boolean> {
   return path !== undefined && (await protectedNames(context)).holds(path);

@@ -32,9 +32,9 @@ export function renamedBudget(): RenameBudget {
 }
 
 /**
- * Returns the path from which a new file was renamed. This is a path that had the same content or a similar one. The
- * path lost this content in the same commit, or in the last earlier commit that changed a file. Files are matched by
- * the same rule as in a difference (`renamesAmong`).
+ * Returns the path from which a new file was renamed. Such a path had the same or a similar content. The path lost this
+ * content in the same commit, or in the last earlier commit that changed a file. Files are matched by the same rule as
+ * in a difference (`renamesAmong`).
  *
  * Returns `undefined` if there is no such path. Also returns `undefined` if any answer would be a guess, because the
  * file is empty, or the commit has very many paths.

@@ -108,7 +108,7 @@ async function contentIfKept(context: Context, entry: Entry): Promise<Buffer | u
   }
 }
 
-/** The fields that tell, in the shape of a change, about a rename. */
+/** The fields of a change's shape that describe a rename. */
 type RenamePart = Pick<ChangeShape, "from" | "from_b64" | "similarity" | "renamed_to" | "rename_patch">;
 
 /**

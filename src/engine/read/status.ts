@@ -206,7 +206,7 @@ async function recordedParts(
   return { changes: compared?.changes, latest, notes: [...notes, ...failures] };
 }
 
-/** Returns the notes on signing. They stand before all other notes. */
+/** Returns the notes on signing. In the answer, these notes come before all others. */
 function signingNotes({ state, detail, hint }: SigningShape): string[] {
   if (detail === null) return [];
   const what = state === "unsigned" ? `what is recorded is not signed: ${detail}` : detail;

@@ -4,8 +4,8 @@ import type { Context } from "../log/context.ts";
 import { type FollowState, recordingOf } from "./recording.ts";
 
 /**
- * The limits of the scan. They are low, because a list of the history waits for the result. The scan of a large folder
- * is given up after `ms` milliseconds. Any scan is given up if it would have to read more than `bytes` bytes.
+ * The limits of the scan. The limits are low, because a list of the history waits for the result. The scan of a large
+ * folder is given up after `ms` milliseconds. Any scan is given up if it would have to read more than `bytes` bytes.
  */
 const MOST = { ms: 100, bytes: 16 * 1024 ** 2 };
 

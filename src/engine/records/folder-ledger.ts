@@ -305,8 +305,8 @@ export class FolderLedger implements RecordLedger {
 
   #asCommit({ loaded }: View, drafts: readonly EventDraft[]): readonly EventDraft[] {
     const { head, storeId } = loaded.state;
-    // Only an empty store has no id yet. Its first commit needs no id: the last record of that commit can itself hold
-    // the mark of the commit's end, so no `commit:<id>` event is needed.
+    // Only an empty store has no id yet. The first commit of an empty store needs no id. The last record of that commit
+    // can itself hold the mark of the commit's end, so no `commit:<id>` event is needed.
     return asCommit(drafts, storeId ?? "", { first: head.seq + 1 });
   }
 

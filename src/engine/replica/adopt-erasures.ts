@@ -44,8 +44,8 @@ export interface OriginsErasures {
    */
   readonly settled: number;
   /**
-   * Resolves to true if the state of the path here is about to change, because the sync has yet to bring in the
-   * origin's state or settle a conflict.
+   * Resolves to true if the state of the path here is about to change. This is the case if the sync has yet to bring in
+   * the origin's state or to settle a conflict.
    */
   readonly isLeaving: (path: WorkspacePath) => Promise<boolean>;
 }
@@ -157,7 +157,7 @@ async function leavingPaths(
 }
 
 /**
- * True if this event of the origin need not be repeated here. Either it was already repeated, or it withdraws an
+ * True if this event of the origin need not be repeated here. Such an event was already repeated, or it withdraws an
  * erasure that is not in force here.
  */
 function isFollowed({ state, seq }: LoggedErasure, own: LoggedErasure | undefined): boolean {

@@ -28,7 +28,7 @@ export interface UpstreamStep {
    */
   readonly proposals?: readonly WorkspacePath[];
   readonly conflicts?: readonly IdentifiedConflict[];
-  /** Contents that a merge made for the changes. No event of the origin names these contents. They are in the store. */
+  /** Contents that a merge made for the changes. No event of the origin names these contents. The store has them. */
   readonly contents?: readonly Hash[];
   /**
    * The basis of the plan. `seq` is the last event of this folder's log that the plan took into account. `looked` has

@@ -42,11 +42,11 @@ export interface JournalQuery {
 const WINDOW = 2_000;
 
 /**
- * Returns the changes that this folder made itself after an event, in order. These are the iterations of paths that did
- * not come from the origin, and the proposals, which offer a path's present state to the origin once more. Each change
- * is based on the origin's state of the path at the last reconciliation before the change. The log is therefore read in
- * order, with the replica's progress and the open conflicts at each event. Leaves out changes of an earlier sync
- * (another `sandboxId`), and changes in further roots, which an origin does not have.
+ * Returns the changes that this folder made itself after an event, in order. These changes are the iterations of paths
+ * that did not come from the origin, and the proposals. A proposal offers a path's present state to the origin once
+ * more. Each change is based on the origin's state of the path at the last reconciliation before the change. The log is
+ * therefore read in order, with the replica's progress and the open conflicts at each event. Leaves out changes of an
+ * earlier sync (another `sandboxId`), and changes in further roots, which an origin does not have.
  */
 export async function readJournal(
   context: HistoryContext,
@@ -56,7 +56,7 @@ export async function readJournal(
   const { origin, after, limit } = query;
   const { seq: head } = await context.index.head();
   if (after >= head) return { entries: [], upTo: after };
-  // Events before the start of the index need not be read. They are dropped only after the origin has answered them.
+  // Events before the start of the index need not be read. Events are dropped only after the origin has answered them.
   let upTo = Math.max(after, ((await indexedFrom(context)) ?? 1) - 1);
   const state = await ReplicaState.at(context, origin, upTo);
   if (state === undefined) return { entries: [], upTo: head };

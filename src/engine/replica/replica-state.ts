@@ -39,7 +39,7 @@ const CONFLICT = "conflict:";
 
 /**
  * The state of a sync right after one event of the replica's own log. The state has the origin's event up to which the
- * folder was reconciled. It also has the paths with an open conflict, which were not reconciled.
+ * folder was reconciled. The state also has the paths with an open conflict, which were not reconciled.
  */
 export class ReplicaState {
   readonly #origin: string;

@@ -40,7 +40,7 @@ export interface OpenWriteBack {
   readonly earlier: WriteBackAnswer;
   /**
    * Entries of earlier batches that delete or replace a folder, and that were refused only because the folder was not
-   * empty. They are judged once more with this batch.
+   * empty. These entries are judged once more with this batch.
    */
   readonly going: readonly WriteBackEntry[];
 }

@@ -25,7 +25,7 @@ import { memoKey } from "../log/memo.ts";
 const known = new WeakMap<WorkspaceRecord, ProtectedNames>();
 
 /**
- * Returns the protected names in force. They come from the history, from the origin that the workspace follows or
+ * Returns the protected names in force. The names come from the history, from the origin that the workspace follows or
  * followed, and from `context.secretNames`.
  */
 export async function protectedNames(context: HistoryContext): Promise<ProtectedNames> {

@@ -122,8 +122,8 @@ function wrongAbout({ path, iteration, seq }: IterationRow): IndexDisagrees {
 
 /**
  * Throws `IndexDisagrees` unless these are all the changes between the states after the events `from` and `to`. A
- * comparison of two trees with proved roots finds all paths that differ. It reveals changes that the index lacks, and
- * changes that the index made up.
+ * comparison of two trees with proved roots finds all paths that differ. The comparison reveals changes that the index
+ * lacks, and changes that the index made up.
  */
 export async function proveChanges(
   context: ProofContext,

@@ -276,7 +276,10 @@ class ProvedTree {
   readonly #context: ProofContext;
   readonly #folders = new Map<WorkspacePath, Children>();
   #kept = 0;
-  /** The hashes of all folders at the root. They are computed only if the hashes in the index do not give the root. */
+  /**
+   * The hashes of all folders at the root. These hashes are computed only if the hashes in the index do not give the
+   * root.
+   */
   #computed: ReadonlyMap<WorkspacePath, Hash> | undefined;
 
   constructor(context: ProofContext, root: StatedRoot) {

@@ -30,7 +30,7 @@ interface Known {
   readonly end: ReadTo;
 }
 
-/** The tree that was proved last. It is kept so that its folders need not be read again for the next root. */
+/** The tree that was proved last. The tree is kept so that its folders need not be read again for the next root. */
 const latest = memoKey<Known>("last proved tree");
 
 export interface RootBehind {

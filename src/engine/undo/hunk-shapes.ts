@@ -11,8 +11,9 @@ import { protectedNames } from "../state/protected.ts";
 import type { InversePlan } from "./invert-work.ts";
 
 /**
- * Returns what a dry run says about each path that would change or conflict: the hash of its present content, who has
- * edited the path after the work, and the hunks of the work. As in patches, no hunk shows a protected file.
+ * Returns the details of a dry run about each path that would change or conflict. The details are the hash of the
+ * path's present content, the actors who have edited the path after the work, and the hunks of the work. As in patches,
+ * no hunk shows a protected file.
  */
 export async function hunkShapes(
   context: Context,

@@ -110,8 +110,8 @@ export async function planInversion(
     without: plan.without,
     contents: plan.contents,
     isNothing: isEmpty && !work.always && work.leaves === undefined,
-    // An undo leaves out paths that somebody changes while it runs, because they can be undone later. A redo leaves out
-    // no path.
+    // An undo leaves out paths that somebody changes during the undo, because a later undo can still include them. A
+    // redo leaves out no path.
     isWhole: work.kind === "redo",
     ...(await aboutOf(context, work, plan)),
     conflicts: (undo) => {
@@ -213,8 +213,8 @@ async function withoutMissingBases(context: Context, plan: InversePlan): Promise
  * Returns the fields of the record that say what was inverted. For a redo, the only field is `target`. For an undo,
  * `selective` has these fields:
  * - `takes` names the work that is completely undone.
- * - `passes` names the work that is not completely undone. Some of its changes did not merge, or it changed a file or
- *   link at a skipped path.
+ * - `passes` names the work that is not completely undone. Some changes of this work did not merge, or the work changed
+ *   a file or link at a skipped path.
  * - `took` has the undone events, and the events of paths in `leaves`. Events of other skipped paths are left out.
  * - `met` has the events whose changes did not merge, so that they can be undone later.
  * - `left` names the paths in `leaves`.

@@ -47,7 +47,7 @@ export interface InversePlan {
   readonly hunks: readonly PathHunks[];
 }
 
-/** The hunks of some work at a path. They say how an undo of the work changes the present content. */
+/** The hunks of some work at a path. The hunks say how an undo of the work changes the present content. */
 export interface PathHunks {
   readonly path: WorkspacePath;
   readonly present: Entry;

@@ -50,7 +50,7 @@ export async function planOnePath(
   return { wanted, without: madeWithout(changes), back: "decided", isWhole: true };
 }
 
-/** Returns what was changed, and tells of kept copies. Throws `REFUSED` if a path was left unchanged. */
+/** Returns what was changed, and informs people of kept copies. Throws `REFUSED` if a path was left unchanged. */
 export function onePathShape(
   context: Pick<Context, "tell">,
   { changes, skipped, id, conflicts }: FileReport,

@@ -80,8 +80,8 @@ export async function changesOfOperation(context: Context, operation: LoggedOper
 }
 
 /**
- * Returns a function that tells whether an event was undone before the operation ended. The operation's changes do not
- * include such events.
+ * Returns a function that returns true for an event that was undone before the operation ended. The operation's changes
+ * do not include such events.
  */
 async function undoneWithin(context: Context, { toSeq }: LoggedOperation): Promise<UndoneEvents["holds"]> {
   return undoneBy(await listOperations(context), await ownersIn(context), toSeq).holds;
