@@ -15,7 +15,7 @@ import { HintedCapture } from "./hinted-capture.ts";
 /**
  * The delay, in milliseconds, between a hint of the watcher and the capture of the hinted paths. A delay is needed
  * because editors and tools write in bursts. A file that is written continuously is captured at this interval, because
- * its intermediate states are wanted. The final capture records its last state.
+ * its intermediate states are wanted. The final capture records the last state of the file.
  */
 const SETTLE_MS = 60;
 

@@ -20,10 +20,10 @@ import { pathArgument, shownPath } from "../log/shape.ts";
  * An operation that goes back to a moment deletes a path only if a capture shows that the path was absent at that
  * moment. A path that was excluded then, or that could not be captured, may have existed without a record.
  *
- * A sync may have brought the path to the folder after that moment. In that case, the absence in the folder does not
+ * A sync may have brought a path to the folder after that moment. In that case, the absence in the folder does not
  * suffice, because the origin may already have had the path. Such a path is deleted only under two conditions. At that
- * moment, the folder had already been synced with this origin. And the folder had not yet applied the origin's event
- * that brought the path.
+ * moment, the folder had already been synced with this origin, but had not yet applied the origin's event that brought
+ * the path.
  *
  * An operation that goes back to a moment restores a recorded state only if the path had this state on disk at that
  * moment. If the path could not be captured at that moment, the log has only an older state of the path. The state on
@@ -230,7 +230,7 @@ export class SeenAbsent {
     // Chronicle overwrites a path only right after it has captured the path, so the recorded state is not stale then.
     if (back.isWritten === true || back.takesStale === true) return undefined;
     const action = back.action === undefined ? undefined : await this.#action(back.action);
-    // The scan right before the action is newer than the last full capture.
+    // The result of the scan right before the action decides, because this scan is newer than the last full capture.
     if (action !== undefined && lookOfAction(action, path) === "absent") return undefined;
     const told = action?.coverage.omitted.find((one) => STALE.has(one.reason) && isWithin(path, one.path));
     if (told !== undefined) return staleDetail(this.#context, { path, reason: told.reason }, back.seqs[0] ?? 0);

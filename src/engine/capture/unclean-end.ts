@@ -41,9 +41,9 @@ const known = memoKey<Known>("whereabouts");
 
 /**
  * Returns the surroundings of the next scan. Determines them before the first scan and before each full scan
- * (`isWhole`). For other scans, returns the last result. After an unclean end, makes the scan read the files again that
- * were recorded shortly before that end. If such a file was overwritten in place, parts of it can have their old bytes,
- * although its stat is unchanged.
+ * (`isWhole`). For other scans, returns the last result. After an unclean end (a crash of the machine or the file
+ * system), makes the scan read again the files that were recorded shortly before that end. If such a file was
+ * overwritten in place, parts of it can have their old bytes, although its stat is unchanged.
  */
 export async function surroundings(context: Context, isWhole: boolean): Promise<Surroundings> {
   const { whereabouts, worktree, memo } = context;

@@ -42,7 +42,7 @@ const NO_STEP: GitStep = { changes: [], blocked: [] };
 
 /**
  * Returns the changes of git that an undo or redo makes. Each repository is changed as a whole or not at all. A
- * repository is left alone if one of the values to change, such as a ref, was changed since.
+ * repository is left alone if one of the values to change, such as a ref, was changed after the work.
  */
 export async function gitOfStep(context: Context, step: Step): Promise<GitStep> {
   if ((step.kind !== "undo" && step.kind !== "redo") || (await context.index.records(GIT)).length === 0) return NO_STEP;
@@ -181,8 +181,8 @@ const NO_FILES =
   "none of the files came back, because they were edited since; therefore git's state stays as it is, too";
 
 /**
- * Returns the step with all repositories left alone, because all files of the step were edited since, so that none came
- * back.
+ * Returns the step with all repositories left alone. Used if no file of the step came back, because all of these files
+ * were edited after the work.
  */
 export function withoutFiles({ changes, blocked }: GitStep): GitStep {
   return { changes: [], blocked: [...blocked, ...changes.map(({ path }) => leftAlone(path, NO_FILES))] };

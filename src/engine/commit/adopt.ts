@@ -56,7 +56,7 @@ export async function detachFolders(context: Context, { name }: { readonly name?
 
 /**
  * Returns the event that records that the sync of the workspace's folder has stopped. Returns no event if there was no
- * sync, or if it is already recorded as stopped.
+ * sync, or if the sync is already recorded as stopped.
  */
 async function stoppedSync(context: Context): Promise<readonly EventDraft[]> {
   const row = (await context.index.records(replicaRecordId(""))).at(-1);

@@ -42,11 +42,11 @@ interface HowToAppend {
 export interface Commit {
   /** Returns the head. Adds the outstanding events of `begin` and `decide` to the index first. */
   head(): Promise<IndexHead>;
-  /** Appends events. When the promise resolves, they are durable and the index knows them. */
+  /** Appends events. When the promise resolves, the events are durable, and the index has them. */
   append(drafts: readonly EventDraft[], how?: HowToAppend): Promise<readonly SealedEvent[]>;
   /**
-   * Appends the first events of an operation, durably. The index gets them with the `append` or `head` that must
-   * follow.
+   * Appends the first events of an operation, durably. The index gets these events with the `append` or `head` that
+   * must follow.
    */
   begin(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
   /** Like `begin`. Also emits all events of the commit so far on `Context.decided`, because these events are final. */

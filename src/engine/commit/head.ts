@@ -78,8 +78,8 @@ export async function showHead(context: Context): Promise<HeadShape> {
  *
  * `why`: the reason. Default: the message of the fault that is accepted.
  *
- * Throws `READ_ONLY` if the workspace was opened for reading only, `LOG_DAMAGED` if lines in the middle of the log are
- * damaged, and `IO` if the key's file holds no key.
+ * Throws `READ_ONLY` if the workspace was opened for reading only, and `LOG_DAMAGED` if lines in the middle of the log
+ * are damaged. Throws `IO` if the key file contains no key.
  */
 export async function acceptHead(
   context: Context,

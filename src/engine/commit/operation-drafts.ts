@@ -18,8 +18,8 @@ export function opening(id: string, intent: IntentRecord): EventDraft {
 /**
  * Returns the event that closes an intent, in the state that `intent` has (`done` or `abandoned`). The event lacks the
  * fields that were needed only to finish the intent. The event adds the number of paths that were left alone
- * (`skipped`). For an undo, it also adds these paths to `left`. If the intent belongs to a request with an id and is
- * not a write, the event also keeps `stayed` and `keptAt`, which the answer to the request reports.
+ * (`skipped`). For an undo, the event also adds these paths to `left`. If the intent belongs to a request with an id
+ * and is not a write, the event also keeps `stayed` and `keptAt`, which the answer to the request reports.
  */
 export function closing(
   id: string,
@@ -136,8 +136,9 @@ export function fileDraft(
 
 /**
  * Returns the event of a change that a replica's step made. The event names the author of the change at the origin
- * (`by`). Without a known author, it names the actor of the step. Its cause is `merge` for a merge of both sides, and
- * `replica` for every other change. The event names no intent, so it belongs to no operation of this history.
+ * (`by`). If the author is not known, the event names the actor of the step. The cause of the event is `merge` for a
+ * merge of both sides, and `replica` for every other change. The event names no intent, so it belongs to no operation
+ * of this history.
  */
 function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteration: number): EventDraft {
   const { path, after, cause = "replica", by, upstream } = change;
@@ -173,8 +174,8 @@ interface Held {
 
 /**
  * Returns the events of the held paths: one open conflict with the reason `blocked` for each path that a replica's step
- * left alone. Returns none for other intents. If the step was to record or settle a conflict of the path, the event has
- * the id of that conflict. That conflict then stays open, with the reason `blocked`.
+ * left alone. Returns no event for any other intent. If the step was to record or settle a conflict of the path, the
+ * event has the id of that conflict. That conflict then stays open, with the reason `blocked`.
  */
 function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[] {
   const { replica, conflicts = [] } = intent;

@@ -54,9 +54,9 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
 }
 
 /**
- * Maps the id of a transaction to the seq at which the outermost transaction around it was committed. A transaction
- * without a parent is its own outermost transaction. Leaves out transactions whose outermost transaction was not
- * committed.
+ * Returns a map from the id of each transaction to the seq at which the outermost transaction around it was committed.
+ * A transaction without a parent is its own outermost transaction. Leaves out transactions whose outermost transaction
+ * was not committed.
  */
 export function endsOfWhole(transactions: readonly LoggedTransaction[]): ReadonlyMap<string, number> {
   const ends = new Map<string, number>();

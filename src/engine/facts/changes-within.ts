@@ -100,8 +100,8 @@ async function changesWithin(
       isAnyUndo ||= isUndo(event);
     },
     isOut: async () => {
-      // All operations must be read to find out which events an undo undid. They are read only if the span contains an
-      // undo, because few spans contain an undo.
+      // If the span contains no undo, the operations are not read. Reading all operations is needed only to find out
+      // which events an undo undid.
       if (!isAnyUndo || withUndone) return () => false;
       const { holds } = await undoneUpTo(context, span.toSeq);
       return ({ seq, record }, path) => holds(seq, record, path);

@@ -132,8 +132,8 @@ export interface AsideUse {
 const KEEPERS = ["session:", "action:", "intent:"];
 
 /**
- * Returns the kept-aside uses of the contents for which `isMeant` returns true. If it returns true for a content at one
- * path, the uses of that content at all paths are returned.
+ * Returns the kept-aside uses of the contents for which `isMeant` returns true. If `isMeant` returns true for a content
+ * at one path, the uses of that content at all paths are returned.
  */
 export async function asideUses(
   context: Context,

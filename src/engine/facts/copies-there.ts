@@ -61,9 +61,9 @@ type Undoing = Pick<IntentRecord, "kind" | "target" | "takes" | "brings" | "asid
  *
  * - An undo of selected work undoes the work in `takes`. A redo of that undo brings back all of this work.
  * - The rollback of an action (`brings`) undoes the action, until the rollback itself is undone.
- * - A redo brings back undone work, and so does the undo of a rollback. The id of this work leaves the result only if
- *   the redo or undo has changed paths that were kept aside (`aside`). A redo changes no such path if, for instance,
- *   the copies were freed before the redo.
+ * - A redo brings back undone work, and so does the undo of a rollback. The id of such work is left out of the result
+ *   only if the redo or undo has changed paths that were kept aside (`aside`). A redo changes no such path if, for
+ *   instance, the copies were freed before the redo.
  */
 function undoneIds(operations: readonly Undoing[]): ReadonlySet<string> {
   const undone = new Set<string>();

@@ -21,9 +21,9 @@ export async function followedOrigin(context: HistoryContext): Promise<ReplicaRe
 }
 
 /**
- * Returns the seq of the last event of this history to which the followed origin is known to have replied
+ * Returns the seq of the last event of this history that the followed origin is known to have answered
  * (`ReplicaRecord.settled`). Returns `undefined` if the folder follows no origin. The state right after this event and
- * all later states must be kept until the origin has replied to the later events.
+ * all later states must be kept until the origin has answered the later events.
  */
 export async function unsentFrom(context: HistoryContext): Promise<number | undefined> {
   return (await followedOrigin(context))?.settled;

@@ -16,8 +16,8 @@ export interface Foreseeing extends Pick<ApplyRequest, "changes" | "onBlocked"> 
 }
 
 /**
- * Returns the result that applying the changes would have now. Changes nothing itself. A path is blocked if its content
- * is missing or damaged, or if present files are in the way. If a content is missing or damaged, and `onBlocked` is not
+ * Returns the result that an apply of the changes would have now. Changes nothing. A path is blocked if its content is
+ * missing or damaged, or if present files are in the way. If a content is missing or damaged, and `onBlocked` is not
  * `skip`, no path counts as applied.
  */
 export async function foresee(

@@ -26,7 +26,7 @@ export async function keepersWithin(context: Context, ids: ReadonlySet<string>):
   return (await allKeepers(context)).filter(({ id }) => [...owners.around([id])].some((one) => ids.has(one)));
 }
 
-/** Returns the last run or action for which the path was kept aside, or a path beneath it, or a folder above it. */
+/** Returns the last run or action for which the path, a path beneath it, or a folder above it was kept aside. */
 export async function lastKeeperOf(context: Context, path: WorkspacePath): Promise<Keeper | undefined> {
   const isOf = ({ omittedChanges }: Keeper): boolean =>
     omittedChanges.some((one) => one.kept && (isWithin(one.path, path) || isWithin(path, one.path)));

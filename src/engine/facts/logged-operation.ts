@@ -37,7 +37,7 @@ export interface LoggedOperation {
    */
   readonly unmerged?: readonly WorkspacePath[];
   /**
-   * Set for an undo or redo whose own changes were undone by a later undo, at least in part. Also set for a redo with
+   * Set for an undo or redo if a later undo has undone at least a part of its changes. Also set for a redo with
    * `unmerged`.
    */
   readonly reversed?: Reversed;

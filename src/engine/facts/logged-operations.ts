@@ -29,7 +29,7 @@ function selectiveOf(
   const named = new Set(conflicts.filter(isNamed).map((one) => one.path));
   // If all conflicts were settled in favour of the undo or by a merge, the operations in `passes` move to `takes`. The
   // undo may still have left some of their paths alone. `undoneTold` therefore decides by the events of these
-  // operations whether they are undone.
+  // operations whether the operations are undone.
   const ids =
     conflicts.length > 0 && conflicts.every(isForUndo)
       ? { takes: [...takes, ...passes], passes: [] }
@@ -95,7 +95,8 @@ export async function operationsOf(context: Context, sessions: readonly Session[
   const conflicts = await conflictsByUndo(context, intents);
   for (const { id, intent, seq, ts } of intents) {
     const { kind, summary, started, fromSeq, target } = intent;
-    // Changes that came from an origin can be undone only at the origin. Here, people edit the files instead.
+    // Changes that came from an origin can be undone only at the origin. In the folder of the replica, people edit the
+    // files instead.
     if (kind === "replica") continue;
     const met = conflicts.get(id) ?? [];
     const unmerged = unmergedOf(intent, met);

@@ -29,7 +29,7 @@ export interface Work extends SeqSpan {
   readonly isOwn: (record: FileRecord, path: WorkspacePath, seq: number) => boolean;
   /** The actions and runs in the work. Files may have been kept aside for them. */
   readonly keepers?: readonly Keeper[];
-  /** Set if the work is all that is left of an operation: the id of that operation (see `OwnEvents`). */
+  /** The id of an operation. Set if the work is all that is left of this operation (see `OwnEvents`). */
   readonly operation?: string;
 }
 
@@ -75,7 +75,7 @@ export interface OwnEvents {
    */
   readonly rests?: ReadonlyMap<WorkspacePath, readonly Rest[]>;
   /**
-   * Set if the events are all that is left of an operation: the id of that operation. An undo of the events then undoes
+   * The id of an operation. Set if the events are all that is left of this operation. An undo of the events then undoes
    * the operation, even if no event is left.
    */
   readonly operation?: string | undefined;
@@ -115,7 +115,9 @@ export async function eventsOfWork(
   return { byPath, firsts, back: work.back, seqs, ids, operation: work.operation };
 }
 
-/** Adds the events in `more` to `own`, and returns the result. Their paths must already be in `own`. */
+/**
+ * Adds the events in `more` to `own`, and returns the result. The paths of the added events must already be in `own`.
+ */
 export function withEvents(
   own: OwnEvents,
   more: readonly { readonly path: WorkspacePath; readonly seq: number; readonly record: FileRecord }[],

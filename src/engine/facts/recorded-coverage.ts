@@ -38,8 +38,8 @@ export interface StatedCoverage extends Taken {
 }
 
 /**
- * Returns the event that states the coverage of full captures from now on. Returns an empty list if the log already
- * states this coverage, and no omitted path was recorded after that statement.
+ * Returns a list with the event that states the coverage of full captures from now on. The list is empty if the log
+ * already states this coverage, and no omitted path was recorded after that statement.
  */
 export async function coverageDrafts(
   context: Context,
@@ -137,7 +137,8 @@ export function coveragesAt(context: Context, seq: number): Promise<readonly (St
 
 /**
  * The coverages of many moments. Each event with a coverage is read at most once, because an operation may ask for
- * thousands of paths, each with its own moment. Must not outlive the operation, because later events are not seen.
+ * thousands of paths, each with its own moment. An object of this class must not outlive the operation, because it does
+ * not see later events.
  */
 export class Coverages {
   readonly #context: Context;
@@ -225,10 +226,10 @@ async function notRead({ index }: Context, omitted: readonly OmittedPath[], seq:
   return omitted.filter(({ path, reason }) => reason !== "unstable" || !read.has(path));
 }
 
-/** The codes of errors in spite of which an action begins if its caller asked for `warn`. */
+/** The codes of errors that do not stop an action from beginning if its caller asked for `warn`. */
 const TROUBLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["IO", "LIMIT_EXCEEDED"]);
 
-/** True for a lack of room or trouble with the disk, which no caller has caused. */
+/** True if the error is a lack of room or a fault of the disk, which no caller has caused. */
 export function isNoRoomOrTrouble(error: unknown): boolean {
   return error instanceof ChronicleError ? TROUBLE.has(error.code) : errnoOf(error) !== undefined;
 }

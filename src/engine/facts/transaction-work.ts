@@ -21,10 +21,11 @@ export function labelOf({ id }: Pick<LoggedTransaction, "id">): string {
  * Returns the work of a transaction:
  *
  * - The changes of its actions and savepoints.
- * - If `holdsFolder` is true for it: the changes that no action made while the transaction was the innermost bracket.
- * - If it is active and can contain restores, undos and redos (see `holdsSteps`): these operations. In a transaction of
- *   actions, only the operations of the client that began the transaction are included. An undo or redo is left out if
- *   it concerns only changes that other work made after the transaction began.
+ * - If `holdsFolder` is true for the transaction: the changes that no action made while the transaction was the
+ *   innermost bracket.
+ * - If the transaction is active and can contain restores, undos and redos (see `holdsSteps`): these operations. In a
+ *   transaction of actions, only the operations of the client that began the transaction are included. An undo or redo
+ *   that concerns only changes of other work is left out if that work made the changes after the transaction began.
  *
  * Once a transaction is committed, the restores, undos and redos in it are operations of their own.
  */

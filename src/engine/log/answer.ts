@@ -24,7 +24,7 @@ export async function answer<T>(context: HistoryContext, work: (found: CatchUp) 
 /**
  * Runs `work`, which changes the history. The caller must have called `catchUp` just before, because this function does
  * not do so. If the index disagrees with the log, rebuilds the index and runs `work` once more. Does the same for a
- * damaged index, unless events were appended to the log meanwhile.
+ * damaged index, unless events were appended to the log since the call.
  */
 export async function rebuildingOnce<T>(context: HistoryContext, work: () => Promise<T>): Promise<T> {
   const { seq } = context.log.head;

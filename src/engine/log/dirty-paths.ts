@@ -255,7 +255,7 @@ export class DirtyPaths {
     this.#linked = [...others, ...linked];
   }
 
-  /** Notes the erasures in force. If they have changed, the paths that were omitted as erased become dirty. */
+  /** Notes the erasures in force. If the erasures have changed, the paths that were omitted as erased become dirty. */
   noteErasures(erasures: object): void {
     if (this.#erasures === erasures) return;
     this.#erasures = erasures;

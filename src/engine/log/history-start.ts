@@ -20,7 +20,7 @@ export const BASELINE_SEQ = 3;
 export interface HistoryStart {
   /** The seq of the sentinel or the anchor. The state after this event is the earliest that can be restored. */
   readonly seq: number;
-  /** The seq of the first line in the log: that of the sentinel, or the one after that of the anchor. */
+  /** The seq of the first line in the log: the seq of the sentinel, or the seq right after that of the anchor. */
   readonly firstLine: number;
   readonly ts: string;
   readonly root: Hash;

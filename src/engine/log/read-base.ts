@@ -80,7 +80,7 @@ export async function readBaseRecord(blobs: BlobStore, row: EventRow): Promise<L
 
 /**
  * Reads the records at the end of a base, and returns them by seq. Does not decode the entries before the records,
- * because there can be hundreds of thousands.
+ * because there can be hundreds of thousands of entries.
  */
 async function recordsFrom(blobs: BlobStore, row: EventRow): Promise<ReadonlyMap<number, BaseRecord>> {
   const reader = await openBase(blobs, row.hash, `that holds ${row.recordId}`);

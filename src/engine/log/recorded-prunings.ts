@@ -111,8 +111,8 @@ export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptS
 }
 
 /**
- * Returns, oldest first, the prunings that can still be undone. Such a pruning is in its grace period, and the pruning
- * in force still gives up a state that was kept before such a pruning.
+ * Returns, oldest first, the prunings that can still be undone. A pruning can be undone during its grace period, as
+ * long as the pruning in force gives up a state that was kept before the former pruning.
  */
 export function waitingPrunings(all: readonly LoggedPruning[], now: number): LoggedPruning[] {
   const inForce = all.at(-1);

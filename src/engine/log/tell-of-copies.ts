@@ -23,7 +23,7 @@ export function notesOfCopies(conflicts: RestoreShape["conflicts"]): string[] {
   ];
 }
 
-/** Tells people of the copies that an operation kept. For operations whose answer has no field for the copies. */
+/** Tells people of the copies that an operation kept. Used by operations whose answer has no field for the copies. */
 export function tellOfCopies({ tell }: Pick<Context, "tell">, conflicts: RestoreShape["conflicts"]): void {
   for (const note of notesOfCopies(conflicts)) tell?.(note);
 }

@@ -33,8 +33,8 @@ interface KnownSources {
 
 /**
  * Remembers the sources of the lines of files that were asked about. The sources stay valid when iterations are added.
- * A pruning, an erasure or a compaction may make contents unreadable. After each of them, nothing is remembered any
- * more.
+ * A pruning, an erasure or a compaction may make contents unreadable. After each of these operations, the memo is
+ * empty.
  */
 export class BlameMemo {
   readonly #files = new Map<WorkspacePath, KnownSources>();

@@ -248,7 +248,7 @@ export class BlameWalk {
     return this.#found(timeline, at, left, { kind: isWhole ? "iteration" : "earlier" });
   }
 
-  /** Passes on the lines that the content at the earlier path has, too. Returns the lines that it lacks. */
+  /** Passes on the lines that the content at the earlier path has, too. Returns the lines that this content lacks. */
   async #intoEarlier({ entry }: Step, { path, rows }: EarlierPath, pending: PendingLines): Promise<PendingLines> {
     const before = rows.at(-1);
     if (before === undefined || isSameFile(before, entry)) {

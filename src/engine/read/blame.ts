@@ -26,7 +26,7 @@ const MOST_STEPS = 60_000_000;
 /** The content whose lines are asked about, and the iterations of its path up to this content. */
 interface Asked {
   readonly path: WorkspacePath;
-  /** Ordered from oldest to newest. The last iteration is the newest that is not a deletion. */
+  /** The iterations, ordered from oldest to newest. The last one is the newest iteration that is not a deletion. */
   readonly rows: readonly IterationRow[];
   readonly entry: Entry;
   readonly isDeleted: boolean;

@@ -20,9 +20,9 @@ const MOST_STEPS = 2_000_000;
 
 /**
  * Returns the shapes of changes with details for people. The details say which deleted and created files are one
- * renamed file. They also say how many lines were added and removed in each modified or renamed file. The work for the
- * details is bounded. Even an answer with very many changes is therefore delayed only a little. `made`: contents that
- * may be in no store yet.
+ * renamed file. The details also say how many lines were added and removed in each modified or renamed file. The work
+ * for the details is bounded. Even an answer with very many changes is therefore delayed only a little. `made`:
+ * contents that may be in no store yet.
  */
 export async function detailedShapes(
   context: Context,

@@ -31,7 +31,8 @@ export class EventFeed {
   readonly #context: Context;
   readonly #waiting = new Set<() => void>();
   /**
-   * Maps the first seq of each page that is being read to the result. Followers at the same position share one read.
+   * Maps the first seq of each page that is being read to the promise of the page's events. Followers at the same
+   * position share one read.
    */
   readonly #pages = new Map<number, Promise<readonly LogEventShape[]>>();
   #latest: LatestEvents | undefined;

@@ -39,8 +39,8 @@ interface Wanted {
 }
 
 /**
- * Searches the contents of the rows, each content once. If the search takes too long, ends it, and notes `time` as the
- * reason for each content that is left. Throws `LIMIT_EXCEEDED` if more lines match than can be held.
+ * Searches the contents of the rows, each content once. If the search takes too long, ends the search, and notes `time`
+ * as the reason for each content that was not searched. Throws `LIMIT_EXCEEDED` if more lines match than can be held.
  */
 export async function searchContents(
   context: Context,

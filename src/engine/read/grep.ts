@@ -22,7 +22,7 @@ const MOST_UNSEARCHED = 100;
 /**
  * Returns the lines that match a pattern, in a recorded state or, with `history`, in all kept contents of the history.
  * Throws `USAGE` for an invalid pattern or option, and `NOT_FOUND` for a path that was never recorded. Throws
- * `LIMIT_EXCEEDED` if more lines match than can be held. Also throws the errors of `resolveMoment`.
+ * `LIMIT_EXCEEDED` if more lines match than can be held in memory. Also throws the errors of `resolveMoment`.
  */
 export async function grep(context: Context, text: string, options: GrepOptions = {}): Promise<GrepShape> {
   const { fixed = false, ignoreCase = false, filesOnly = false, limit = DEFAULT_LIMIT } = options;

@@ -205,7 +205,7 @@ function atBeginning(context: Context, limit: string, first: Snapshot): Resolved
 }
 
 /**
- * Returns the last event of a span that was recorded at or before a time (`limit`).
+ * Returns the seq of the last event among those events of a span that were recorded at or before a time (`limit`).
  *
  * The span is divided into parts at each jump of the clock, and later parts are searched first. If the clock ran ahead
  * and was set back, the events after the jump therefore decide. If the clock was behind during a part, all events of

@@ -72,7 +72,7 @@ async function iterationRow(context: Context, path: WorkspacePath, iteration: nu
 
 /**
  * `iteration`: the iteration that is a deletion or does not exist; `undefined` if the path had no iteration yet.
- * `isKnown`: true if the iteration exists, as a deletion.
+ * `isKnown`: true if the iteration exists and is a deletion.
  */
 interface Missing {
   readonly iteration: number | undefined;

@@ -82,8 +82,9 @@ function ofServer({ processes: { pid } }: Context, { since, trouble }: FollowSta
 }
 
 /**
- * Returns the reason why nothing is recorded if a command is running off the record: captures leave out everything in
- * the meantime. Also returns a reason if the end of such a command is not noted yet. Otherwise, returns `undefined`.
+ * Returns the reason why nothing is recorded while a command is running off the record: during this time, captures
+ * leave out everything. Also returns a reason if the end of such a command is not noted yet. Returns `undefined` if
+ * there is no such command.
  */
 function offRecordObstacle(context: Context): RecordingObstacle | undefined {
   const going = context.offRecord.read()?.going ?? [];

@@ -13,15 +13,15 @@ const MOST_TOUCHED = 50_000;
 const MOST_SIMILAR = 1_000;
 
 /**
- * The maximum number of earlier commits that are searched for a commit that changed a file. The commits in between only
- * record work.
+ * The maximum number of earlier commits that are searched for a commit that changed a file. The commits that are passed
+ * over only record work.
  */
 const MOST_COMMITS = 8;
 
 /** The path that a file had before a rename, and the iterations of this path up to the rename. */
 export interface EarlierPath {
   readonly path: WorkspacePath;
-  /** Ordered from oldest to newest. The last iteration has the content from which the new file was made. */
+  /** The iterations, ordered from oldest to newest. The last one has the content from which the new file was made. */
   readonly rows: readonly IterationRow[];
   readonly rename: Rename;
 }

@@ -71,8 +71,8 @@ async function similarAmong(context: Context, sides: RenameSides, budget: Rename
 }
 
 /**
- * Returns the files whose contents may be read, and whose sizes are so close to that of a file on the other side that
- * the two can be similar.
+ * Returns the files whose contents may be read, and whose sizes are close enough to the size of a file on the other
+ * side for similar contents.
  */
 async function comparable(context: Context, { gone, made }: RenameSides): Promise<RenameSides> {
   if (gone.length === 0 || made.length === 0) return { gone: [], made: [] };

@@ -27,8 +27,8 @@ export async function historiesOf(
 }
 
 /**
- * Returns those of the paths that have the name of a secret, or had one when they were recorded. If a person has
- * decided about a name, only this decision counts.
+ * Returns those of the paths that have the name of a secret, or had the name of a secret when they were recorded. If a
+ * person has decided about a name, only this decision counts.
  */
 export async function secretPaths(
   context: Context,

@@ -63,7 +63,7 @@ async function groupsOf(context: Context, by: UsageGrouping): Promise<DuGroupSha
   return [...groups.values()].sort((a, b) => b.content_bytes - a.content_bytes || (a.name < b.name ? -1 : 1));
 }
 
-/** Names the group to which the contents of an event belong. */
+/** Finds the name of the group to which the contents of an event belong. */
 class GroupNames {
   readonly #context: Context;
   readonly #by: UsageGrouping;

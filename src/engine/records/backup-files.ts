@@ -39,8 +39,8 @@ export async function backupFiles(log: EventLog, files: RecordFiles, loaded: Loa
 }
 
 /**
- * Returns the hash of the base on which the present log (`events.wal`) starts; `undefined` if it does not start on a
- * base.
+ * Returns the hash of the base on which the present log (`events.wal`) starts; `undefined` if the log does not start on
+ * a base.
  */
 async function presentBase(log: EventLog): Promise<ReturnType<typeof encodeRecordBase>["hash"] | undefined> {
   for await (const [line] of log.read()) {

@@ -286,7 +286,7 @@ function isFolder({ entry }: WriteBackEntry): boolean {
   return entry?.kind === "dir";
 }
 
-/** The reason with which an entry is refused, by the reason why the path of the entry could not be written. */
+/** Maps the reason why the path of an entry could not be written to the reason with which the entry is refused. */
 const BARRED: Readonly<Record<Exclude<BlockedPath["reason"], "no-space" | "busy">, WriteBackReason>> = {
   changed: "stale",
   "no-folder": "stale",
@@ -341,7 +341,10 @@ interface RecordedWriteBack {
   readonly left?: ReadonlySet<WorkspacePath>;
   /** Remembered answers to entries of this batch that an earlier call decided. */
   readonly earlier: WriteBackAnswer;
-  /** Entries of earlier batches that were planned once more with this batch. Each was answered with its own batch. */
+  /**
+   * Entries of earlier batches that were planned once more with this batch. Each of these entries was answered with its
+   * own batch.
+   */
   readonly going: readonly WriteBackEntry[];
 }
 

@@ -55,7 +55,7 @@ const MOST_KEPT = 200_000;
  */
 const latest = memoKey<ProvedState>("last proved state");
 
-/** The last proved state after an earlier event than the head, for callers that read this state page by page. */
+/** The last proved state that is earlier than the head. It is kept for callers that read such a state page by page. */
 const past = memoKey<ProvedState>("last proved earlier state");
 
 /**

@@ -26,7 +26,7 @@ export class UndoneParts {
     this.#taken = taken;
   }
 
-  /** `operations`: the operations among which the undos of the work are. */
+  /** `operations`: operations that include all undos of the work. */
   static async of(context: Context, operations?: readonly LoggedOperation[]): Promise<UndoneParts> {
     const owners = await ownersIn(context);
     return new UndoneParts(context, owners, undoneBy(operations ?? (await listOperations(context)), owners));

@@ -77,8 +77,8 @@ export interface InversionOptions {
 }
 
 /**
- * Plans the inversion of events, merged three ways with later changes. Throws `REFUSED` for an exact inversion if there
- * are later changes.
+ * Plans the inversion of events. The inversion is merged three ways with later changes. Throws `REFUSED` for an exact
+ * inversion if there are later changes.
  */
 export async function planInversion(
   context: Context,
@@ -171,7 +171,7 @@ function leaving(plan: InversePlan, left: readonly SkippedPath[]): InversePlan {
 }
 
 /**
- * Returns the words for the command that can later undo what this undo leaves alone; `undefined` if no command is
+ * Returns the text that names the command for undoing later what this undo leaves alone; `undefined` if no command is
  * shown.
  */
 function againOf({ kind, operation, label }: Inversion): string | undefined {
@@ -327,7 +327,7 @@ async function withPatches(
 export interface UndoTold extends Pick<UndoShape, "operation" | "direction" | "selection" | "pieces" | "unmerged"> {
   /** Notes on interrupted operations that were finished before the undo, and on lost contents. */
   readonly notes: readonly string[];
-  /** The words for the command that can later undo what this undo leaves alone. */
+  /** The text that names the command for undoing later what this undo leaves alone. */
   readonly again: string | undefined;
   /** The note that there was nothing to do; `undefined` if something was done. */
   readonly nothing: string | undefined;
@@ -369,7 +369,9 @@ export async function undoShape(context: Context, done: FileReport, told: UndoTo
   };
 }
 
-/** The reasons for a skipped path that a person can remove, so that a later undo of the path succeeds. */
+/**
+ * The causes of a skipped path that a person can remove. Once the cause is removed, a later undo of the path succeeds.
+ */
 const FOR_NOW: ReadonlySet<SkippedPath["reason"]> = new Set([
   "changed",
   "no-folder",
@@ -381,7 +383,7 @@ const FOR_NOW: ReadonlySet<SkippedPath["reason"]> = new Set([
   "left-out",
 ]);
 
-/** Returns notes on skipped paths. `how` is the command that can later undo what this undo left alone. */
+/** Returns notes on skipped paths. `how` names the command for undoing later what this undo left alone. */
 function restNote(skipped: readonly SkippedPath[], how: string): string[] {
   const isMeanwhile = skipped.some(({ reason }) => reason === "changed-meanwhile");
   const isForNow = skipped.some(({ reason }) => FOR_NOW.has(reason));

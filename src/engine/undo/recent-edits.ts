@@ -17,7 +17,7 @@ interface Beside {
   readonly looks: readonly WholeLook[];
 }
 
-/** Returns the line of a burst. `snapshot`: the snapshot that was made of the burst. */
+/** Returns the line of a burst. `snapshot`: the snapshot that was taken right after the burst. */
 export function lineOfBurst(context: Context, burst: Burst, { after, looks }: Beside, snapshot?: Snapshot): RecentLine {
   const { kind, first, last, lastTs, own, actor } = burst;
   const fromSeq = first - 1;
@@ -72,8 +72,8 @@ async function beforeCommit({ index }: Context, seq: number): Promise<number> {
 }
 
 /**
- * Maps the id of each snapshot to the burst that the snapshot was made of: the edits directly before the snapshot.
- * Leaves out snapshots without such edits.
+ * Returns a map from the id of each snapshot to the burst of edits directly before the snapshot. Leaves out snapshots
+ * without such edits.
  */
 export function burstsOfSnapshots(
   snapshots: readonly Snapshot[],

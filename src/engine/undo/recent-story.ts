@@ -152,7 +152,7 @@ function lineOfSnapshot(context: Context, snapshot: Snapshot, burst: Burst | und
   };
 }
 
-/** Returns the command that restores the state before the edits that a snapshot was made of. */
+/** Returns the command that restores the state before the burst of edits that a snapshot recorded. */
 async function beforeSnapshot(
   context: Context,
   { seq, changed }: Snapshot,

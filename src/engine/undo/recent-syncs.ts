@@ -46,9 +46,9 @@ interface Source {
 /**
  * Returns lines for the changes that came from origins (in a replica) and from replicas (in an origin). Consecutive
  * changes of one source form one line if the pause between them is short and nothing else happened between them. Any
- * other change of a file, and any event with a line of its own, separates them. `between`: the seqs of the events with
- * lines of their own. `most`: the number of the newest lines to return for each source. More lines than this may be
- * returned.
+ * other change of a file, and any event with a line of its own, separates the lines. `between`: the seqs of the events
+ * with lines of their own. `most`: the number of the newest lines to return for each source. More lines than this may
+ * be returned.
  */
 export async function syncLines(
   context: Context,
