@@ -51,14 +51,14 @@ describe("chronicle blame", () => {
     }
   });
 
-  it("says that a file is deleted, is a folder, was never recorded, or was not there yet", async () => {
+  it("says that a file is deleted, is a folder, was never recorded, or did not exist yet", async () => {
     expect(await box.must(["blame", "src/a.txt"])).toMatchObject({
       stdout: expect.stringMatching(/put\n$/),
       stderr: "the file is deleted; these are the lines of its last content\n",
     });
     expect((await box.call(["blame", "src"])).stderr).toContain("changes --file :/src");
     expect(await box.call(["blame", "b.txt"])).toMatchObject({ code: 3, stderr: expect.stringContaining("src/b.txt") });
-    expect((await box.call(["blame", "--at", "baseline", "src/b.txt"])).stderr).toContain("was not there yet");
+    expect((await box.call(["blame", "--at", "baseline", "src/b.txt"])).stderr).toContain("did not exist yet");
   });
 
   it("gives the same with --json, with ids in full", async () => {

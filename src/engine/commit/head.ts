@@ -38,8 +38,8 @@ export async function keepHead(context: Context): Promise<SigningFault | undefin
   if (seq === 0) return undefined;
   const fault = await signingFault(context);
   if (fault !== undefined || (last?.valid === true && last.seq === seq && last.hash === hash)) return fault;
-  // The kept head is signed with the former key, and covers the event that names the present key. This head is retired
-  // (kept for ever), because it proves that event.
+  // A kept head that the present key did not sign was signed with the former key, and covers the event that names the
+  // present key. Such a head is retired (kept for ever), because it proves that event.
   if (last?.valid === false) heads.retire(workspaceId);
   heads.keep(await headNow(context, rootToState));
   return undefined;
@@ -72,7 +72,7 @@ export async function showHead(context: Context): Promise<HeadShape> {
  *
  * - Records an event that names the end of the log, the head that was kept, the new signer and the reason. Creates the
  *   key if it is missing.
- * - Keeps the note of the old head beside that of the new head.
+ * - Keeps a copy of the old head beside the new head.
  * - If the log is damaged, or contradicts its index or the kept head, rebuilds the index. The rebuild checks the log
  *   line by line.
  *

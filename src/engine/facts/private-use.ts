@@ -72,7 +72,7 @@ export async function budgetNotes(context: Context): Promise<string[]> {
 export function nearlyFullNote(used: number, budget: number): string {
   return (
     `prompts, git's objects and files kept aside take ${formatBytes(used)} of the ${formatBytes(budget)} of ` +
-    "max_private_bytes: the oldest are given up first, so that an undo of older work may lack them"
+    "max_private_bytes: the oldest are given up first, so that an undo of older work may not bring them back"
   );
 }
 

@@ -128,7 +128,7 @@ export interface PrivateContents {
    */
   readonly isAsideFreed: boolean;
   /**
-   * True if a pruning may have given up `aside`, `git` and `prompt`. This cannot be known for a record that a base
+   * True if a pruning may have given up `aside`, `git` and `prompt`. This is uncertain only for a record that a base
    * repeats, because the lines before the base are gone.
    */
   readonly mayBeGivenUp: boolean;
@@ -139,8 +139,8 @@ export interface PrivateContents {
 /**
  * A private content that is kept. `path`: the path of the file that was kept aside; absent for lists, prompts, plans
  * and the state of git. `mayBeGone`: true if the content may be missing, because keeping files aside was off for some
- * time, or because a pruning may have given the content up. True for every prompt, because no other content depends on
- * a prompt.
+ * time, or because a pruning may have given the content up. Always true for a prompt, because no other content depends
+ * on a prompt.
  */
 interface PrivateContent extends Pick<NeededContent, "hash" | "where" | "seq"> {
   readonly path?: WorkspacePath;

@@ -48,7 +48,7 @@ export async function openFile(context: Context, given: string, options: ReadFil
 async function rowFor(context: Context, path: WorkspacePath, { at, iteration }: ReadFileOptions): Promise<PresentRow> {
   if (at !== undefined && iteration !== undefined) {
     throw new ChronicleError("USAGE", "a moment and an iteration cannot be given together", {
-      hint: "give only one of them",
+      hint: "give only the moment, or only the iteration",
     });
   }
   const row =
@@ -92,7 +92,7 @@ export async function notThere(
   const range = `(it has ${first.iteration}..${last?.iteration ?? first.iteration})`;
   const why =
     iteration === undefined
-      ? `${shown} was not there yet at this moment`
+      ? `${shown} did not exist yet at this moment`
       : `${shown}: ${isKnown ? `iteration ${iteration} is a deletion` : `has no iteration ${iteration}`} ${range}`;
   return new ChronicleError("NOT_FOUND", why, {
     hint: `\`chronicle history ${pathArgument(path)}\` lists its iterations`,

@@ -56,7 +56,7 @@ function rangeOf({ fromLine, toLine, hunk }: UndoPart): PickedRange | undefined 
   const to = toLine ?? from;
   const isLine = (line: number): boolean => Number.isSafeInteger(line) && line >= 1;
   if (!isLine(from) || !isLine(to) || to < from) {
-    throw new ChronicleError("USAGE", "these are not lines of a file", {
+    throw new ChronicleError("USAGE", "the numbers of the lines are invalid", {
       hint: "give the number of the first line and, for a longer range, of the last line; lines are counted from 1",
     });
   }

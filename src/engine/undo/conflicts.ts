@@ -53,7 +53,7 @@ function partOf(rows: readonly EventRow[], { after, limit }: ConflictsOptions): 
   const begin = after === undefined ? 0 : rows.findIndex(({ recordId }) => recordId === `${PREFIX}${after}`) + 1;
   if (after !== undefined && begin === 0) {
     throw new ChronicleError("USAGE", `the conflict ${JSON.stringify(after)} is not in this list, or no longer`, {
-      hint: "begin again without it",
+      hint: "list the conflicts again without `after`",
     });
   }
   return rows.slice(begin, limit === undefined ? undefined : begin + limit);
@@ -284,7 +284,7 @@ async function givenTarget(
 ): Promise<Target> {
   if (present !== undefined && present.kind !== "file") {
     throw new ChronicleError("REFUSED", `${shownPath(path)} is not a file now, so no content can be written to it`, {
-      hint: "--keep-current leaves it as it is; --take-undo takes the state that the undo or redo wanted",
+      hint: "--keep-current leaves the path as it is; --take-undo takes the state that the undo or redo wanted",
     });
   }
   const known = [present, current, wanted].find((entry) => entry?.kind === "file");
