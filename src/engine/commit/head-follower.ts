@@ -152,7 +152,8 @@ export class PacedHeadFollower implements HeadFollower {
   #fire(): void {
     if (this.#behindSince === undefined || this.#ended) return;
     const now = this.#pace.now();
-    // While the workspace is busy, a later commit or firing of the timer keeps the head, as the pace allows.
+    // While the workspace is busy and the pace does not allow the head to be kept, the timer waits. A commit in the
+    // meantime may also keep the head.
     if (isWithin(FOLLOW_MS, this.#lastCommit, now) && !this.#pace.isFree) {
       return this.#arm(this.#lastCommit + FOLLOW_MS - now);
     }

@@ -198,14 +198,13 @@ async function beginsElsewhere(context: HistoryContext, oldest: number): Promise
 }
 
 /**
- * Empties the index, so that it can be filled anew. If the caller does not hold the lock, this function takes the lock.
- * In that case, it also fills the index before it releases the lock, because the next holder of the lock relies on the
- * index.
+ * Empties the index, so that it can be filled anew. If the caller does not hold the lock, this function takes the lock,
+ * and also fills the index before it releases the lock. The next holder of the lock relies on a filled index.
  */
 async function startAnew(context: HistoryContext, { recover, locked = recover }: CatchUpOptions): Promise<void> {
   if (locked) return context.index.reset();
   using _held = await context.lock.exclusive(context.waitMs);
-  // Catches up instead of emptying the index, because another process may have refilled the index already.
+  // This catch-up empties and fills the index, unless another process has already done so.
   await catchUp(context, { recover: false, locked: true });
 }
 

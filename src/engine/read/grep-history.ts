@@ -98,8 +98,8 @@ function runsOf(rows: readonly IterationRow[], contents: ContentsFound, filesOnl
 }
 
 /**
- * Returns the matching lines of a content by their text. If several lines have the same text, returns the first of
- * them.
+ * Returns a map from the text of each matching line of a content to the line. If several lines have the same text, the
+ * map has the first of them.
  */
 function linesOf(found: ContentMatches | undefined, filesOnly: boolean): ReadonlyMap<string, FoundLine | undefined> {
   if (found === undefined) return new Map();

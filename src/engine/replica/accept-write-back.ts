@@ -58,8 +58,9 @@ interface Deciding extends OpenWriteBack {
  * earlier call gets the same answer, or no answer if that answer is no longer remembered.
  *
  * The caller must have stored the contents, and must hold a lease on them until the promise resolves. When the promise
- * resolves, the decisions are durable. Throws `READ_ONLY` if the workspace is read-only, `UNAVAILABLE` if the folder
- * cannot be written now, `ROLLBACK_DETECTED` as `openWriteBack` does, and the errors that any change can throw.
+ * resolves, the decisions are durable. Throws `READ_ONLY` if the workspace is read-only, and `UNAVAILABLE` if the
+ * folder cannot be written now. Also throws `ROLLBACK_DETECTED` as `openWriteBack` does, and the errors that any change
+ * can throw.
  */
 export async function acceptWriteBack(
   context: Context,
@@ -102,8 +103,8 @@ class Decision {
   }
 
   /**
-   * Captures the paths of the undecided entries that the rules allow. Bars each path to which a replica must not write,
-   * and each path that could not be captured. Returns the totals of the workspace.
+   * Captures the paths of those undecided entries that the rules do not refuse. Bars each path to which a replica must
+   * not write, and each path that could not be captured. Returns the totals of the workspace.
    */
   async #capture(): Promise<Tally> {
     const { upTo } = await settledWriteBack(this.#context, this.#batch.replica);
