@@ -113,7 +113,7 @@ function isReversedAt(redo: LoggedOperation, path: WorkspacePath): boolean {
 
 /**
  * Returns the given operations. Sets `isUndone` of each operation whose undos and redos do not show whether the
- * operation is undone. In these cases, the events of the operation decide:
+ * operation is undone. In the following cases, the events of the operation decide:
  *
  * - An undo or redo of the operation was reversed.
  * - The operation continued after it was undone.
@@ -143,7 +143,7 @@ export async function undoneTold(context: Context, operations: readonly LoggedOp
   return told;
 }
 
-/** Returns the ids of the operations that ended after an undo of them. */
+/** Returns the ids of the operations that ended only after they had been undone. */
 function undoneMeanwhile(operations: readonly LoggedOperation[]): readonly string[] {
   const ends = new Map(operations.map(({ id, toSeq }) => [id, toSeq]));
   return operations

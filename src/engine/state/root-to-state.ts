@@ -155,9 +155,9 @@ async function continueTo(context: ProofContext, { tree, end: from }: Known, seq
   const end = await linesBehind(context, from, {
     upTo: seq,
     take: (event) => {
-      // No tree is continued over an event with a base, because such an event states a root. `continued` catches this
-      // error, and `treeBefore` begins a new tree at the nearest root that the index knows. A new tree meets the event
-      // only if the index does not know the root of the event.
+      // An event with a base states a root, so a new tree must begin there. If a known tree was to be continued,
+      // `continued` catches the error below, and `treeBefore` begins a new tree at the nearest root that the index
+      // knows. A new tree reaches such an event only if the index does not know the root of the event.
       if (event.op !== "compact" && baseOf(event) !== undefined) {
         throw new IndexDisagrees(`the index does not know the root of event ${event.seq}`, { seq: event.seq });
       }
