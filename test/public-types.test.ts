@@ -142,6 +142,7 @@ it("the options are pinned", () => {
         "readonly file?: string",
         "readonly since?: string",
         "readonly to?: string",
+        "readonly until?: string",
         "readonly rewind?: string",
       ],
       "SessionStart": [

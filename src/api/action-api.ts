@@ -135,6 +135,11 @@ export interface Selection {
    */
   readonly to?: string;
   /**
+   * The end of a range: only with `since` or `to`, only what happened up to this moment. Later changes then stay, and an
+   * undo merges with them. The moment must not be before `since` or `to`.
+   */
+  readonly until?: string;
+  /**
    * A turn, and all later work of its session: the id of the turn, a prefix of the id, or `<session>:<turn>`. The undo
    * of this work brings back the state before the turn.
    */

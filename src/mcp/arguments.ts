@@ -86,10 +86,11 @@ export const selectionShape = {
       "all recorded work after this moment, without people's own edits; with the id of work or of a turn: this work and all later work",
     )
     .optional(),
+  until: moment.describe("with `since` or `to`: only what happened up to this moment; later work stays").optional(),
   rewind: named("an agent's turn and all later work of its session; list_actions shows the turns").optional(),
 } satisfies z.ZodRawShape;
 
-const KEYS = ["action", "turn", "session", "actor", "file", "since", "to", "rewind"] as const;
+const KEYS = ["action", "turn", "session", "actor", "file", "since", "to", "until", "rewind"] as const;
 
 type Given = { readonly [key in (typeof KEYS)[number]]?: string | undefined };
 

@@ -4,7 +4,7 @@ import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import type { CommandContext } from "./context.ts";
 import { usageError } from "../../process/usage-error.ts";
 
-const OPTIONS = ["action", "turn", "session", "actor", "file", "since", "to"] as const;
+const OPTIONS = ["action", "turn", "session", "actor", "file", "since", "to", "until"] as const;
 
 /**
  * Returns the selection that the options name; empty if no option is given. Throws `USAGE` if the options cannot be
@@ -18,7 +18,7 @@ export async function selectionOf(context: CommandContext, workspace: WorkspaceA
       `${given.map((name) => `--${name}`).join(" and ")} cannot be given together`,
       "select the work in one way: `--action ID` is one action of a turn (`chronicle actions` lists them), and " +
         "`--turn` can be given with `--session` or `--actor`; `--file PATH` alone selects everybody's edits of a path, and " +
-        "with another option only that option's work on the path",
+        "with another option only that option's work on the path; `--until` ends a range that `--since` or `--to` begins",
     );
   }
   const values = given.map(async (name) => {

@@ -77,7 +77,8 @@ export const UNDO: CommandSpec = {
     "last turn of which something is left to take back, so each such undo goes one turn further back. With " +
     "--session or --actor, the turn is one of that session or actor. --to takes back the named run, action, turn or " +
     "restore, and all recorded work after it. If --to names a moment, all recorded work after the moment is taken " +
-    "back. --to keeps people's own edits; restore and --since take these edits back, too. FILE:10-20 takes back " +
+    "back. --to keeps people's own edits; restore and --since take these edits back, too. --until ends the range " +
+    "that --since or --to begins: work after it stays, and is merged with. FILE:10-20 takes back " +
     "only the hunks that the work has made at these lines of the present file. The work is that of the last " +
     "operation, or the work that these options select. A hunk is taken back whole if one of its lines is named. A " +
     "deletion is taken back if a line right before or after it is named. The rest of the work can be taken back " +
@@ -105,6 +106,10 @@ export const UNDO: CommandSpec = {
     { line: "chronicle undo --turn last", why: "the agent's last turn, and nobody else's work; again: the one before" },
     { line: "chronicle undo 4b62", why: "one run (list shows them); what was edited since stays" },
     { line: "chronicle undo --to 4b62", why: "this run and all work after it; your own edits stay" },
+    {
+      line: "chronicle undo --since 9:00 --until 9:30",
+      why: "half an hour of everybody's work; what came later stays",
+    },
     { line: "chronicle undo --actor codex --file src/parser.ts", why: "only what Codex did to one file" },
     { line: "chronicle undo src/parser.ts:10-20", why: "only what the last work changed at these lines" },
     {

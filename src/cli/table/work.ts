@@ -22,6 +22,11 @@ export const SELECTION_OPTIONS: readonly OptionSpec[] = [
     description: "this work (an id, a turn, 10m, 3) and all recorded work after it, without people's own edits",
     completes: "moment",
   },
+  {
+    flags: "--until <moment>",
+    description: "with --since or --to: only up to this moment; what came later stays",
+    completes: "moment",
+  },
 ];
 
 export const NO_RENAMES: OptionSpec = {

@@ -45,11 +45,15 @@ export function selectorOf(selection: Selection): { readonly by: Selector; reado
   const empty = given.find(({ value }) => value === "");
   if (empty !== undefined)
     throw new ChronicleError("USAGE", `the ${empty.by} is empty`, { hint: "give its id or name" });
-  if (!isOneSelection(given.map(({ by }) => by))) {
-    throw new ChronicleError("USAGE", `give only one of ${given.map((one) => one.by).join(" and ")}`, {
-      hint: "select the work in one way: by action, turn (of a session or actor), session, actor, since, to or rewind, each also with a file",
+  const { until } = selection;
+  const names = [...given.map(({ by }) => by), ...(until === undefined ? [] : ["until" as const])];
+  if (!isOneSelection(names)) {
+    throw new ChronicleError("USAGE", `give only one of ${names.join(" and ")}`, {
+      hint: "select the work in one way: by action, turn (of a session or actor), session, actor, since or to (both also with until), or rewind, each also with a file",
     });
   }
+  if (until !== undefined && selection.since === undefined && selection.to === undefined)
+    throw new ChronicleError("USAGE", "a range has no beginning", { hint: "give since or to beside until" });
   return given.find(({ by }) => by === "turn") ?? given.find(({ by }) => by !== "file") ?? given[0];
 }
 
@@ -111,12 +115,19 @@ async function workBy(context: Context, { by, value }: Given, selection: Selecti
     case "file":
       return workOnFile(context, value);
     case "since":
-      return workSince(context, value);
+      return workSince(context, value, selection);
     case "to":
-      return workBackTo(context, await stateBefore(context, value));
+      return workBackTo(context, await stateBefore(context, value), await untilSeq(context, selection));
     case "rewind":
       return workFromTurn(context, value);
   }
+}
+
+/** Returns the seq of the moment at which a range ends; `undefined` if there is no range, or if it ends now. */
+export async function untilSeq(context: Context, { until }: Pick<Selection, "until">): Promise<number | undefined> {
+  if (until === undefined) return undefined;
+  const { seq, now } = await resolveMoment(context, until);
+  return now ? undefined : seq;
 }
 
 async function workOfOne(context: Context, action: LoggedAction): Promise<ChosenWork> {
@@ -516,41 +527,53 @@ async function keptAside(
   );
 }
 
-async function workSince(context: Context, moment: string): Promise<ChosenWork> {
-  return allAfter(context, (await resolveMoment(context, moment)).seq);
+async function workSince(context: Context, moment: string, range: Pick<Selection, "until">): Promise<ChosenWork> {
+  const { seq } = await resolveMoment(context, moment);
+  return allAfter(context, seq, await untilSeq(context, range));
 }
 
-async function allAfter(context: Context, seq: number): Promise<ChosenWork> {
+/** Returns all changes after event `seq`, up to event `until` if that is given. */
+async function allAfter(context: Context, seq: number, until?: number): Promise<ChosenWork> {
+  if (until !== undefined && until < seq) {
+    throw new ChronicleError("USAGE", `the range ends at seq:${until}, before it begins at seq:${seq}`, {
+      hint: "give the earlier moment as since or to, and the later one as until",
+    });
+  }
   const span = await spanFrom(context, [seq]);
+  const isInRange = (one: Keeper): boolean => one.fromSeq >= seq && (until === undefined || one.lastSeq <= until);
   return {
-    label: `since seq:${seq}`,
+    label: until === undefined ? `since seq:${seq}` : `from seq:${seq} until seq:${until}`,
     ...span,
+    toSeq: Math.max(span.fromSeq, Math.min(span.toSeq, until ?? span.toSeq)),
     back: seq,
     everything: true,
-    isOwn: () => true,
-    keepers: (await allKeepers(context)).filter(({ fromSeq }) => fromSeq >= seq),
+    isOwn: until === undefined ? () => true : (_record, _path, at) => at <= until,
+    keepers: (await allKeepers(context)).filter(isInRange),
     actions: [],
     mayBe: new Set(),
   };
 }
 
 /**
- * Returns all recorded work after event `seq` (see `stateBefore`). Includes restores and undos, but not edits that
- * people made outside of recorded work.
+ * Returns all recorded work after event `seq` (see `stateBefore`), up to event `until` if that is given. Includes
+ * restores and undos, but not edits that people made outside of recorded work.
  */
-export async function workBackTo(context: Context, seq: number): Promise<ChosenWork> {
+export async function workBackTo(context: Context, seq: number, until?: number): Promise<ChosenWork> {
   const sessions = await listSessions(context);
   const watches = new Set(sessions.flatMap(({ id, kind }) => (kind === "watch" ? [id] : [])));
   const works = [...sessions.filter(({ kind }) => kind !== "watch"), ...(await actionsEver(context))];
   const transactions = await allTransactions(context);
   const isOnly = await onlyBy(context, new Set([...works, ...transactions].map(({ id }) => id)));
   const pieces = (await listOperations(context)).filter(
-    ({ kind, isPart, toSeq }) => toSeq > seq && isPart !== true && kind !== "undo" && kind !== "redo",
+    ({ kind, isPart, fromSeq, toSeq }) =>
+      toSeq > seq && fromSeq < (until ?? Infinity) && isPart !== true && kind !== "undo" && kind !== "redo",
   );
+  const all = await allAfter(context, seq, until);
   return {
-    ...(await allAfter(context, seq)),
-    label: `to seq:${seq}`,
-    isOwn: (record) => isWork(record, watches) && (record.actor !== "ambiguous" || isOnly(record)),
+    ...all,
+    label: until === undefined ? `to seq:${seq}` : `work from seq:${seq} until seq:${until}`,
+    isOwn: (record, path, at) =>
+      all.isOwn(record, path, at) && isWork(record, watches) && (record.actor !== "ambiguous" || isOnly(record)),
     pieces: pieces.length,
   };
 }

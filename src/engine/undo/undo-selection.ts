@@ -33,6 +33,7 @@ import {
   narrowed,
   selectorOf,
   stateBefore,
+  untilSeq,
   workBackTo,
   workOf,
 } from "./selection.ts";
@@ -65,17 +66,21 @@ export async function undoSelection(
 }
 
 /**
- * Returns a function that finds the selected work. `since` and `to` are resolved only once, here. A second resolution
+ * Returns a function that finds the selected work. `since`, `to` and `until` are resolved only once, here. A second resolution
  * of a time could give a different state, and would repeat the notes of the first resolution.
  */
 async function finderOf(context: Context, options: UndoOptions): Promise<() => Promise<ChosenWork>> {
   if (options.to !== undefined) {
     const seq = await stateBefore(context, options.to);
-    return async () => narrowed(context, await workBackTo(context, seq), options);
+    const until = await untilSeq(context, options);
+    return async () => narrowed(context, await workBackTo(context, seq, until), options);
   }
   if (options.since === undefined) return () => workOf(context, options);
   const { seq, now } = await resolveMoment(context, options.since);
-  const meant = now ? options : { ...options, since: `seq:${seq}` };
+  const until = await untilSeq(context, options);
+  const { until: _until, ...rest } = options;
+  const range = until === undefined ? rest : { ...rest, until: `seq:${until}` };
+  const meant = now ? range : { ...range, since: `seq:${seq}` };
   return () => workOf(context, meant);
 }
 

@@ -201,6 +201,7 @@ const selectionFields = {
   to: moment(
     "all recorded work after this moment, without people's own edits; the id of work or of a turn: from this work on",
   ).optional(),
+  until: moment("the end of a range, with `since` or `to`: only what happened up to this moment").optional(),
   rewind: word("an agent's turn and all later work of its session, by the turn's id or `<session>:<turn>`").optional(),
 };
 

@@ -166,16 +166,17 @@ async function agreed(
 }
 
 /**
- * Returns options that name exactly the operation that was shown, or the moment that was shown for `--since` or `--to`.
- * With the given options, `undo` could act on an operation that ended after the preview, and a relative time such as
+ * Returns options that name exactly the operation that was shown, or the moments that were shown for `--since`, `--to`
+ * and `--until`. With the given options, `undo` could act on an operation that ended after the preview, and a relative time such as
  * `10m` would mean a later moment. For any other step, returns the given options.
  */
 function shownStep(options: UndoOptions, { finished, operation, selection = "" }: UndoShape): UndoOptions {
   if (finished.length > 0) return options;
   if (operation !== null) return { ...options, operation: operation.id };
-  const [by = "", moment = ""] = selection.split(" ");
-  const isShown = (by === "since" || by === "to") && options[by] !== undefined && moment.startsWith("seq:");
-  return isShown ? { ...options, [by]: moment } : options;
+  const [, moment, until] = /^(?:since|to|from|work from) (seq:\d+)(?: until (seq:\d+))?/.exec(selection) ?? [];
+  const by = options.since === undefined ? "to" : "since";
+  if (moment === undefined || options[by] === undefined) return options;
+  return { ...options, [by]: moment, ...optional({ until }) };
 }
 
 function isSameStep(one: UndoShape, other: UndoShape): boolean {

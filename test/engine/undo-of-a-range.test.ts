@@ -1,0 +1,127 @@
+import { expect, it } from "vitest";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { Project } from "../helpers/project.ts";
+
+/** The undo of a range of time: what came before it and what came after it stays. */
+
+const LINES = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
+
+/** Returns the text with other words at some lines, counted from 1. */
+function text(changed: Readonly<Record<number, string>> = {}): string {
+  return LINES.map((line, at) => `${changed[at + 1] ?? line}\n`).join("");
+}
+
+/** Records an action that writes files. */
+async function act(workspace: WorkspaceApi, write: () => void): Promise<void> {
+  const action = await workspace.snapshotAction({ type: "unknown", payload: {}, actor: "claude", session: "s1" });
+  write();
+  if (action !== null) await workspace.finishAction(action.id);
+}
+
+interface Lived {
+  readonly project: Project;
+  readonly workspace: WorkspaceApi;
+  /** The last event before the range, and the last one in it. */
+  readonly from: string;
+  readonly until: string;
+}
+
+/** Before, in and after the range, an agent changes lines of `shared.txt` and writes a file. A person edits in it. */
+async function lived(project: Project): Promise<Lived> {
+  project.write("shared.txt", text());
+  const workspace = await project.init();
+  const seq = async () => `seq:${(await workspace.log({ reverse: true, limit: 1 }))[0]?.seq}`;
+  await act(workspace, () => {
+    project.write("shared.txt", text({ 1: "ONE" }));
+    project.write("before.txt", "before\n");
+  });
+  const from = await seq();
+  await act(workspace, () => {
+    project.write("shared.txt", text({ 1: "ONE", 5: "FIVE" }));
+    project.write("in.txt", "in\n");
+  });
+  project.write("person.txt", "by a person\n");
+  await workspace.snapshot();
+  const until = await seq();
+  await act(workspace, () => {
+    project.write("shared.txt", text({ 1: "ONE", 5: "FIVE", 9: "NINE" }));
+    project.write("after.txt", "after\n");
+  });
+  return { project, workspace, from, until };
+}
+
+it("takes back what everybody did in the range, and merges with what came later", async () => {
+  await using project = new Project();
+  const { workspace, from, until } = await lived(project);
+  project.write("unrecorded.txt", "not recorded yet\n");
+  const changes = await workspace.changes({ since: from, until });
+  expect(changes.changes.map(({ path }) => path)).toEqual(["in.txt", "person.txt", "shared.txt"]);
+  const tried = await workspace.undo({ since: from, until, dryRun: true });
+  const done = await workspace.undo({ since: from, until });
+  expect(done.changes).toEqual(tried.changes);
+  expect(done.selection).toBe(`from ${from} until ${until}`);
+  expect(done.unmerged).toEqual([]);
+  expect(project.read("shared.txt")).toBe(text({ 1: "ONE", 9: "NINE" }));
+  expect(Object.keys(project.tree())).toEqual(["after.txt", "before.txt", "shared.txt", "unrecorded.txt"]);
+  await workspace.redo();
+  expect(project.read("shared.txt")).toBe(text({ 1: "ONE", 5: "FIVE", 9: "NINE" }));
+  expect(project.read("person.txt")).toBe("by a person\n");
+});
+
+it("takes back only recorded work with `to`, and leaves a person's edits in the range", async () => {
+  await using project = new Project();
+  const { workspace, from, until } = await lived(project);
+  const { selection, unmerged } = await workspace.undo({ to: from, until });
+  expect([selection, unmerged]).toEqual([`work from ${from} until ${until}`, []]);
+  expect(project.read("shared.txt")).toBe(text({ 1: "ONE", 9: "NINE" }));
+  expect(Object.keys(project.tree())).toEqual(["after.txt", "before.txt", "person.txt", "shared.txt"]);
+});
+
+it("takes back only one file of the range if a file is given", async () => {
+  await using project = new Project();
+  const { workspace, from, until } = await lived(project);
+  await workspace.undo({ since: from, until, file: "in.txt" });
+  expect(Object.keys(project.tree())).toEqual(["after.txt", "before.txt", "person.txt", "shared.txt"]);
+  expect(project.read("shared.txt")).toBe(text({ 1: "ONE", 5: "FIVE", 9: "NINE" }));
+});
+
+it("names what does not merge with later work as a conflict", async () => {
+  await using project = new Project();
+  const { workspace, from, until } = await lived(project);
+  await act(workspace, () => project.write("shared.txt", text({ 1: "ONE", 5: "FIFTH", 9: "NINE" })));
+  const { unmerged } = await workspace.undo({ since: from, until });
+  expect(unmerged.map(({ path }) => path)).toEqual(["shared.txt"]);
+  expect(project.read("shared.txt")).toBe(text({ 1: "ONE", 5: "FIFTH", 9: "NINE" }));
+});
+
+it("changes nothing where the work of the range was undone after it", async () => {
+  await using project = new Project();
+  const { workspace, from, until } = await lived(project);
+  await workspace.undo({ since: from, until });
+  const before = project.tree();
+  expect((await workspace.undo({ since: from, until })).changes).toEqual([]);
+  expect(project.tree()).toEqual(before);
+});
+
+it("means the same as without an end if the range ends now", async () => {
+  await using project = new Project();
+  const { workspace, from } = await lived(project);
+  const ended = await workspace.undo({ since: from, until: "now", dryRun: true });
+  const open = await workspace.undo({ since: from, dryRun: true });
+  expect(ended.changes).toEqual(open.changes);
+});
+
+it.each([
+  [{ until: "seq:3" }, "a range has no beginning"],
+  [{ file: "in.txt", until: "seq:3" }, "a range has no beginning"],
+  [{ action: "a1", until: "seq:3" }, "give only one of"],
+  [{ since: "seq:4", to: "seq:4", until: "seq:5" }, "give only one of"],
+  [{ since: "seq:5", until: "seq:3" }, "the range ends at seq:3, before it begins at seq:5"],
+])("refuses %j", async (selection, message) => {
+  await using project = new Project();
+  const { workspace } = await lived(project);
+  const before = project.tree();
+  await expect(workspace.undo(selection)).rejects.toMatchObject({ code: "USAGE" });
+  await expect(workspace.undo(selection)).rejects.toThrow(message);
+  expect(project.tree()).toEqual(before);
+});
