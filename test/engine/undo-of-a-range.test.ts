@@ -103,6 +103,23 @@ it("changes nothing where the work of the range was undone after it", async () =
   expect(project.tree()).toEqual(before);
 });
 
+it("ends and begins inside a commit, which may have the changes of several people", async () => {
+  await using project = new Project();
+  project.write("shared.txt", text());
+  const workspace = await project.init();
+  await act(workspace, () => project.write("first.txt", "1\n"));
+  project.write("person.txt", "by a person\n");
+  // The beginning of the next action records the person's edit in the same commit as the action.
+  await act(workspace, () => project.write("second.txt", "2\n"));
+  const events = await workspace.log({});
+  const at = (recordId: string) => events.find((one) => one.record_id === recordId)?.seq ?? 0;
+  const edit = at("file:person.txt");
+  const range = { since: `seq:${edit - 1}`, until: `seq:${edit}` };
+  expect((await workspace.changes(range)).changes.map(({ path }) => path)).toEqual(["person.txt"]);
+  await workspace.undo(range);
+  expect(Object.keys(project.tree())).toEqual(["first.txt", "second.txt", "shared.txt"]);
+});
+
 it("means the same as without an end if the range ends now", async () => {
   await using project = new Project();
   const { workspace, from } = await lived(project);

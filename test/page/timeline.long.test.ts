@@ -68,3 +68,49 @@ describeWithBrowser("the lanes of the timeline", () => {
     await page.locator(".item", { hasText: "after lunch" }).waitFor();
   });
 });
+
+describeWithBrowser("the list of the timeline", () => {
+  it("selects a range by Shift and a click or a key, and takes it back; later work stays", async () => {
+    await using box = await servedStore(story);
+    const id = await box.workspace();
+    await using tab = await openTab(await box.address(`/w/${id}`));
+    const { page } = tab;
+    const item = (text: string) => page.locator(".item", { hasText: text }).first();
+    await item("before lunch").click();
+    await item("Write three files").click({ modifiers: ["Shift"] });
+    await page.locator(".detail-title", { hasText: /^\d+ lines$/ }).waitFor();
+    const marked = page.locator('.item[aria-current="true"] .item-title');
+    await expect
+      .poll(() => marked.allTextContents(), SOON)
+      .toEqual(expect.arrayContaining(["before lunch", "Write three files"]));
+    expect(await marked.allTextContents()).not.toContain("Write one more");
+    expect(page.url()).toContain("work=range");
+    await page.keyboard.press("Shift+ArrowUp");
+    await page.keyboard.press("Shift+ArrowDown");
+    await expect.poll(() => marked.allTextContents(), SOON).toContain("Write three files");
+    await page.getByRole("button", { name: "Take it back…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("c.txt").first().waitFor();
+    await dialog.getByRole("button", { name: "Take it back" }).click();
+    await dialog.getByRole("button", { name: "Close" }).click();
+    const files = ["a.txt", "b.txt", "c.txt", "d.txt"].map((path) => box.read(path));
+    expect(files).toEqual(["1\n2\n3\n", undefined, undefined, "1\n"]);
+  });
+
+  it("is filtered by a file or folder and by time; the address names both", async () => {
+    await using box = await servedStore(story);
+    const id = await box.workspace();
+    await using tab = await openTab(await box.address(`/w/${id}`));
+    const { page } = tab;
+    await page.getByLabel("File or folder").fill("d.txt");
+    const titles = page.locator(".item-title");
+    await expect.poll(() => titles.allTextContents(), SOON).toEqual([expect.stringContaining("exit 3")]);
+    await page.getByLabel("Time", { exact: true }).selectOption("last hour");
+    await expect.poll(() => page.url(), SOON).toContain("since=1h");
+    expect(page.url()).toContain("file=d.txt");
+    await page.reload();
+    await expect.poll(() => titles.allTextContents(), SOON).toEqual([expect.stringContaining("exit 3")]);
+    await page.getByRole("button", { name: "Clear" }).click();
+    await page.getByText("Write three files").first().waitFor();
+  });
+});

@@ -39,7 +39,7 @@ const timeline = createRoute({
   getParentRoute: () => workspace,
   path: "/",
   // `work` is the selected line; `at` the playhead, as `seq:N`; the others filter.
-  validateSearch: (given: Given) => texts(given, ["work", "at", "actor", "kind", "text", "file"]),
+  validateSearch: (given: Given) => texts(given, ["work", "at", "actor", "kind", "text", "file", "since"]),
   component: Timeline,
 });
 

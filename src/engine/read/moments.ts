@@ -27,13 +27,20 @@ export interface ResolvedMoment {
 /**
  * Resolves the text of a moment. Throws `USAGE` for an invalid text, `NOT_FOUND` if the text names no moment,
  * `AMBIGUOUS` if it names several, and `PRUNED` if the state was pruned or compacted away.
+ *
+ * `isEnd`: true if the moment is an end of a range of events. A seq inside a commit is then not moved to the end of the
+ * commit, because a commit may have events of several people.
  */
-export async function resolveMoment(context: Context, text: string): Promise<ResolvedMoment> {
+export async function resolveMoment(
+  context: Context,
+  text: string,
+  { isEnd = false }: { readonly isEnd?: boolean } = {},
+): Promise<ResolvedMoment> {
   const moment = parseMoment(text);
   const snapshots = await listSnapshots(context);
   const start = await historyStart(context);
-  const base = await resolveBase(context, moment, { text, snapshots, start });
-  const resolved = moment.back === 0 ? base : goBack(base, moment.back, { text, snapshots, start });
+  const base = await resolveBase(context, moment, { text, snapshots, start, isEnd });
+  const resolved = moment.back === 0 ? base : goBack(base, moment.back, { text, snapshots, start, isEnd });
   if (!resolved.now) await refusePruned(context, resolved.label, await keptState(context, resolved));
   return resolved;
 }
@@ -55,6 +62,8 @@ interface Asked {
   readonly text: string;
   readonly snapshots: readonly Snapshot[];
   readonly start: HistoryStart | undefined;
+  /** See `resolveMoment`. */
+  readonly isEnd: boolean;
 }
 
 function compactedAway(what: string, by: number): never {
@@ -147,8 +156,13 @@ function before(snapshots: readonly Snapshot[], seq: number): Snapshot | undefin
  * Moves a moment inside a commit to the end of that commit, because a state inside a commit may have only a part of a
  * change. A copy of an origin's history may end inside a commit. In this last commit, a moment is not moved.
  */
-async function atEndOfCommit(context: Context, moment: ResolvedMoment, { snapshots }: Asked): Promise<ResolvedMoment> {
+async function atEndOfCommit(
+  context: Context,
+  moment: ResolvedMoment,
+  { snapshots, isEnd }: Asked,
+): Promise<ResolvedMoment> {
   const { seq, label } = moment;
+  if (isEnd) return moment;
   const commit = await context.index.commitFrom(seq);
   if (commit === undefined || commit.first > seq || commit.last === seq) return moment;
   const end = commit.last;
@@ -165,7 +179,7 @@ async function atEndOfCommit(context: Context, moment: ResolvedMoment, { snapsho
 function atSeq(
   label: string,
   seq: number,
-  { head, snapshots, start }: Omit<Asked, "text"> & { readonly head: number },
+  { head, snapshots, start }: Omit<Asked, "text" | "isEnd"> & { readonly head: number },
 ): ResolvedMoment {
   const first = snapshots[0];
   // A compaction changes no file. The state right before the compaction is therefore the state of its base.

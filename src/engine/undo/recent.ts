@@ -89,7 +89,9 @@ interface Range {
  */
 async function rangeOf(context: Context, { head, until, limit, options }: Asked): Promise<Range> {
   const { since, file } = options;
-  const bound = since === undefined ? 0 : (await resolveMoment(context, since)).seq;
+  // A list of everything since a time before the history is complete, so no note says where the history begins.
+  const { tell: _tell, ...quiet } = context;
+  const bound = since === undefined ? 0 : (await resolveMoment(quiet, since)).seq;
   const wanted = Math.max(FIRST_WINDOW, limit * EVENTS_OF_LINE);
   // With `options.after`, only the events after that event are needed, and `MARGIN` events before it, so that a turn or
   // run that goes on after that event is usually complete.

@@ -126,7 +126,7 @@ async function workBy(context: Context, { by, value }: Given, selection: Selecti
 /** Returns the seq of the moment at which a range ends; `undefined` if there is no range, or if it ends now. */
 export async function untilSeq(context: Context, { until }: Pick<Selection, "until">): Promise<number | undefined> {
   if (until === undefined) return undefined;
-  const { seq, now } = await resolveMoment(context, until);
+  const { seq, now } = await resolveMoment(context, until, { isEnd: true });
   return now ? undefined : seq;
 }
 
@@ -528,7 +528,7 @@ async function keptAside(
 }
 
 async function workSince(context: Context, moment: string, range: Pick<Selection, "until">): Promise<ChosenWork> {
-  const { seq } = await resolveMoment(context, moment);
+  const { seq } = await resolveMoment(context, moment, { isEnd: range.until !== undefined });
   return allAfter(context, seq, await untilSeq(context, range));
 }
 

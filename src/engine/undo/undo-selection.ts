@@ -76,7 +76,7 @@ async function finderOf(context: Context, options: UndoOptions): Promise<() => P
     return async () => narrowed(context, await workBackTo(context, seq, until), options);
   }
   if (options.since === undefined) return () => workOf(context, options);
-  const { seq, now } = await resolveMoment(context, options.since);
+  const { seq, now } = await resolveMoment(context, options.since, { isEnd: options.until !== undefined });
   const until = await untilSeq(context, options);
   const { until: _until, ...rest } = options;
   const range = until === undefined ? rest : { ...rest, until: `seq:${until}` };

@@ -154,6 +154,7 @@ function WorkLine({ work, item, changes: { selection, undone } }: WorkLineProps)
 
 /** Returns the words for a selection, without the ids of which nobody knows the work. */
 function selectionWords({ select }: WorkRef, selection: string): string {
+  if (select?.until !== undefined) return "everything in a range of the history";
   if (select?.turn !== undefined) return "a turn";
   return select?.session === undefined ? selection : "a session";
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
-import { parseWork, undoOf, workOf, workText } from "./work-ref.ts";
+import { eventsOf, parseWork, rangeOf, undoOf, workOf, workText } from "./work-ref.ts";
 
 const item = (more: Partial<RecentItem>): RecentItem => ({
   ...{ kind: "edit", id: "seq:4", short_id: "seq:4", timestamp: "2026-01-05T10:00:00Z", from_seq: 4, to_seq: 9 },
@@ -22,6 +22,15 @@ describe("the text of a piece of work", () => {
     expect(parseWork(text)).toEqual(workOf(one));
   });
 
+  it("names the range from one line to another, and is read back", () => {
+    const work = rangeOf(item({ from_seq: 12, to_seq: 20 }), item({}));
+    expect(workText(work)).toBe("range=seq:4..seq:20");
+    expect(parseWork("range=seq:4..seq:20")).toEqual(work);
+    expect(eventsOf(work)).toEqual({ from: 4, to: 20 });
+    expect(undoOf(work)).toEqual({ since: "seq:4", until: "seq:20" });
+    expect(eventsOf(workOf(item({})))).toBeUndefined();
+  });
+
   it("is read back for every session, turn and value", () => {
     const part = fc.string({ unit: "grapheme", minLength: 1 });
     fc.assert(
@@ -33,9 +42,12 @@ describe("the text of a piece of work", () => {
     );
   });
 
-  it.each(["", "turn", "turn=", "turn=%", "constructor=1", "nothing=1", "a..", "..b", "=x"])("is not %j", (text) => {
-    expect(parseWork(text)).toBeUndefined();
-  });
+  it.each(["", "turn", "turn=", "turn=%", "constructor=1", "nothing=1", "a..", "..b", "=x", "range=", "range=1..2"])(
+    "is not %j",
+    (text) => {
+      expect(parseWork(text)).toBeUndefined();
+    },
+  );
 });
 
 describe("the undo of a piece of work", () => {

@@ -12,12 +12,16 @@ export type WorkRef =
 
 const SELECTABLE = ["session", "action", "actor", "file", "since"] as const;
 
-/** Returns the text of a piece of work: `turn=SESSION:ID`, `session=ID`, `action=ID`, `seq:1..seq:2`. */
+/**
+ * Returns the text of a piece of work: `turn=SESSION:ID`, `session=ID`, `action=ID`, `range=seq:1..seq:2` for the work
+ * of a range, `seq:1..seq:2` for two moments to compare.
+ */
 export function workText(work: WorkRef): string {
   if (work.select === undefined) {
     return `${work.from}..${work.to}${work.operation === undefined ? "" : `=${work.operation}`}`;
   }
   const { turn, session, ...others } = work.select;
+  if (others.since !== undefined && others.until !== undefined) return `range=${others.since}..${others.until}`;
   if (turn !== undefined) return `turn=${encodeURIComponent(session ?? "")}:${encodeURIComponent(turn)}`;
   const [[name, value] = ["session", session]] = Object.entries(others);
   return `${name}=${value}`;
@@ -32,6 +36,10 @@ export function parseWork(text: string): WorkRef | undefined {
   }
   const [, name = "", value = ""] = /^(\w+)=(.+)$/s.exec(text) ?? [];
   if (name === "turn") return parseTurn(value);
+  if (name === "range") {
+    const [, since, until] = /^(seq:\d+)\.\.(seq:\d+)$/.exec(value) ?? [];
+    return since === undefined || until === undefined ? undefined : { select: { since, until } };
+  }
   const known = SELECTABLE.find((one) => one === name);
   return known === undefined ? undefined : { select: { [known]: value } };
 }
@@ -60,6 +68,19 @@ export function workOf(item: RecentItem): WorkRef {
   if (kind === "action") return { select: { action: id } };
   const range = { from: `seq:${from_seq}`, to: `seq:${to_seq}` };
   return OPERATIONS.includes(kind) ? { ...range, operation: id } : range;
+}
+
+/** Returns everything that was done from the older one of two lines to the newer one, also by others. */
+export function rangeOf(one: RecentItem, other: RecentItem): WorkRef {
+  const since = `seq:${Math.min(one.from_seq, other.from_seq)}`;
+  return { select: { since, until: `seq:${Math.max(one.to_seq, other.to_seq)}` } };
+}
+
+/** Returns the events of a range: those after `from`, up to `to`. Returns `undefined` for any other work. */
+export function eventsOf({ select }: WorkRef): { readonly from: number; readonly to: number } | undefined {
+  if (select?.since === undefined || select.until === undefined) return undefined;
+  const [from, to] = [select.since, select.until].map((moment) => Number(moment.slice("seq:".length)));
+  return from === undefined || to === undefined ? undefined : { from, to };
 }
 
 /** The kinds of lines that are one operation, which `undo` can take back by its id. */

@@ -1,10 +1,20 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { Search, X } from "lucide-react";
+import { Search } from "lucide-react";
 import { type ChangeEvent, useDeferredValue, useEffect, useState } from "react";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
 import { visible } from "../parts/words.ts";
 
-type Name = "actor" | "kind" | "text" | "file";
+const NAMES = ["actor", "kind", "text", "file", "since"] as const;
+
+type Name = (typeof NAMES)[number];
+
+/** The times that can be chosen. The address may name any other moment. */
+const TIMES: readonly (readonly [since: string, words: string])[] = [
+  ["1h", "last hour"],
+  ["1d", "last 24 hours"],
+  ["7d", "last 7 days"],
+  ["30d", "last 30 days"],
+];
 
 const KINDS: readonly RecentItem["kind"][] = [
   ...(["turn", "run", "action", "edit", "watch", "write", "transaction", "restore"] as const),
@@ -24,11 +34,24 @@ export function Filters({ items }: { readonly items: readonly RecentItem[] }) {
   const actors = [
     ...new Set([...items.map(({ actor }) => actor), ...(search.actor === undefined ? [] : [search.actor])]),
   ];
+  const isOther = search.since !== undefined && !TIMES.some(([since]) => since === search.since);
+  const times = isOther ? [...TIMES, [search.since ?? "", `since ${visible(search.since ?? "")}`] as const] : TIMES;
   const choose = (name: Name) => (event: ChangeEvent<HTMLSelectElement>) => put(name, event.target.value);
-  const isAny = (["actor", "kind", "text", "file"] as const).some((name) => search[name] !== undefined);
+  const isAny = NAMES.some((name) => search[name] !== undefined);
   return (
     <form className="filters" role="search" aria-label="Filter" onSubmit={(event) => event.preventDefault()}>
-      <TextFilter key={search.text ?? ""} text={search.text ?? ""} onText={(text) => put("text", text)} />
+      <TextFilter
+        key={`text ${search.text ?? ""}`}
+        what="Prompt or command"
+        text={search.text ?? ""}
+        onText={(text) => put("text", text)}
+      />
+      <TextFilter
+        key={`file ${search.file ?? ""}`}
+        what="File or folder"
+        text={search.file ?? ""}
+        onText={(file) => put("file", file.replace(/\/+$/, ""))}
+      />
       <select aria-label="By whom" value={search.actor ?? ""} onChange={choose("actor")}>
         <option value="">anybody</option>
         {actors.sort().map((actor) => (
@@ -45,16 +68,14 @@ export function Filters({ items }: { readonly items: readonly RecentItem[] }) {
           </option>
         ))}
       </select>
-      {search.file === undefined ? null : (
-        <button
-          type="button"
-          className="chip"
-          onClick={() => put("file", "")}
-          aria-label={`Every file, not only ${search.file}`}
-        >
-          {visible(search.file)} <X size={12} aria-hidden="true" />
-        </button>
-      )}
+      <select aria-label="Time" value={search.since ?? ""} onChange={choose("since")}>
+        <option value="">at any time</option>
+        {times.map(([since, words]) => (
+          <option key={since} value={since}>
+            {words}
+          </option>
+        ))}
+      </select>
       {isAny ? (
         <button
           type="button"
@@ -68,7 +89,13 @@ export function Filters({ items }: { readonly items: readonly RecentItem[] }) {
   );
 }
 
-function TextFilter({ text, onText }: { readonly text: string; readonly onText: (text: string) => void }) {
+interface TextFilterProps {
+  readonly what: string;
+  readonly text: string;
+  readonly onText: (text: string) => void;
+}
+
+function TextFilter({ what, text, onText }: TextFilterProps) {
   const [typed, setTyped] = useState(text);
   const settled = useDeferredValue(typed);
   useEffect(() => {
@@ -81,8 +108,8 @@ function TextFilter({ text, onText }: { readonly text: string; readonly onText: 
       <Search size={14} aria-hidden="true" />
       <input
         type="search"
-        placeholder="Text of a prompt or command"
-        aria-label="Text of a prompt or command"
+        placeholder={what}
+        aria-label={what}
         value={typed}
         onChange={(event) => setTyped(event.target.value)}
       />

@@ -126,7 +126,8 @@ interface DetailFilesProps {
   readonly title: string;
 }
 
-function DetailFiles({ workspace, work, title }: DetailFilesProps) {
+/** Shows the files that some work changed, and the actions in it. */
+export function DetailFiles({ workspace, work, title }: DetailFilesProps) {
   const { data, error, isPlaceholderData } = useChanges(workspace, work);
   if (error !== null) return <Problem error={error} />;
   if (data === undefined || isPlaceholderData) return <Loading what="Reading the changes" />;

@@ -27,7 +27,10 @@ import { UndoneTag } from "../undo/undone-tag.tsx";
 interface ItemListProps {
   readonly items: readonly RecentItem[];
   readonly selected: RecentItem | undefined;
-  readonly onSelect: (item: RecentItem) => void;
+  /** The selected range: the events after `from`, up to `to`. All its lines are marked. */
+  readonly range: { readonly from: number; readonly to: number } | undefined;
+  /** `isRange`: true to select everything from the selected line to this one. */
+  readonly onSelect: (item: RecentItem, isRange: boolean) => void;
   /** True while the list still has the lines for the former filters. */
   readonly isOld: boolean;
   /** Called when the end of the list comes near. */
@@ -37,7 +40,7 @@ interface ItemListProps {
 const ROW_PX = 52;
 
 /** Shows the lines of the timeline. Only the lines that are on screen are in the document. */
-export function ItemList({ items, selected, onSelect, isOld, onEnd }: ItemListProps) {
+export function ItemList({ items, selected, range, onSelect, isOld, onEnd }: ItemListProps) {
   const box = useRef<HTMLDivElement>(null);
   const rows = useVirtualizer({
     count: items.length,
@@ -55,7 +58,7 @@ export function ItemList({ items, selected, onSelect, isOld, onEnd }: ItemListPr
   useEffect(() => {
     latest.current = onSelect;
   });
-  const select = useCallback((item: RecentItem) => latest.current(item), []);
+  const select = useCallback((item: RecentItem, isRange: boolean) => latest.current(item, isRange), []);
   const last = rows.getVirtualItems().at(-1)?.index ?? 0;
   const isNearEnd = items.length > 0 && last >= items.length - 20 && (rows.scrollOffset ?? 0) > 0;
   useEffect(() => {
@@ -71,13 +74,17 @@ export function ItemList({ items, selected, onSelect, isOld, onEnd }: ItemListPr
           if (item === undefined) return null;
           return (
             <li key={key} style={{ transform: `translateY(${start}px)`, height: ROW_PX }}>
-              <ItemRow item={item} isSelected={index === at} onSelect={select} />
+              <ItemRow item={item} isSelected={index === at || isIn(item, range)} onSelect={select} />
             </li>
           );
         })}
       </ol>
     </div>
   );
+}
+
+function isIn({ from_seq: from, to_seq: to }: RecentItem, range: ItemListProps["range"]): boolean {
+  return range !== undefined && to > range.from && from < range.to;
 }
 
 const ICONS: Readonly<Record<RecentItem["kind"], typeof Pencil>> = {
@@ -100,7 +107,7 @@ const ICONS: Readonly<Record<RecentItem["kind"], typeof Pencil>> = {
 interface ItemRowProps {
   readonly item: RecentItem;
   readonly isSelected: boolean;
-  readonly onSelect: (item: RecentItem) => void;
+  readonly onSelect: (item: RecentItem, isRange: boolean) => void;
 }
 
 const ItemRow = memo(function ItemRow({ item, isSelected, onSelect }: ItemRowProps) {
@@ -111,7 +118,7 @@ const ItemRow = memo(function ItemRow({ item, isSelected, onSelect }: ItemRowPro
       type="button"
       className={`item kind-${kind}${undone === true ? " is-undone" : ""}`}
       aria-current={isSelected}
-      onClick={() => onSelect(item)}
+      onClick={(event) => onSelect(item, event.shiftKey)}
     >
       <Icon className="item-icon" size={16} aria-label={kind} />
       <span className="item-main">

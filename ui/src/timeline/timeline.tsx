@@ -1,10 +1,10 @@
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { useMemo, useRef } from "react";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
 import type { SessionShape } from "../../../src/api/shapes.ts";
 import { keyOf } from "../data/newer-lines.ts";
 import { useSessions } from "../data/queries.ts";
-import { workOf, workText } from "../data/work-ref.ts";
+import { eventsOf, parseWork, rangeOf, workOf, workText } from "../data/work-ref.ts";
 import { useSelected, useTickSelection } from "./use-selected.ts";
 import { useTicks } from "./use-ticks.ts";
 import { Empty, Loading, Problem } from "../parts/states.tsx";
@@ -15,21 +15,23 @@ import { Lanes } from "./lanes.tsx";
 import { ItemDetail } from "./item-detail.tsx";
 import { ItemList } from "./item-list.tsx";
 import { MomentPanel } from "./moment-panel.tsx";
+import { RangeDetail } from "./range-detail.tsx";
 import { Unrecorded } from "./unrecorded.tsx";
 import { useItems } from "./use-items.ts";
-import { usePlayhead } from "./use-playhead.ts";
+import { type Playhead, usePlayhead } from "./use-playhead.ts";
 import "./timeline.css";
 
 /** Shows everything that happened, as lanes over time, and as a list that begins with the newest work. */
 export function Timeline() {
   const { workspace } = useParams({ from: "/w/$workspace" });
-  const { work, at, actor, kind, text, file } = useSearch({ from: "/w/$workspace/" });
-  const options = useMemo(() => recentOptions({ actor, kind, text, file }), [actor, kind, text, file]);
+  const { work, at, actor, kind, text, file, since } = useSearch({ from: "/w/$workspace/" });
+  const options = useMemo(() => recentOptions({ actor, kind, text, file, since }), [actor, kind, text, file, since]);
   const { items, error, isOld, hasOlder, isLoading, loadOlder, again } = useItems(workspace, options);
   const { data: sessions } = useSessions(workspace);
   const ticks = useTicks(workspace);
   const shown = items ?? NONE;
   const { selected, line, isMissing } = useSelected(workspace, shown, work);
+  const ranged = useMemo(() => rangedWork(work), [work]);
   const select = useSelection(workspace, shown, line);
   const selectTick = useTickSelection(workspace, shown);
   const playhead = usePlayhead(shown, ticks?.store);
@@ -37,7 +39,7 @@ export function Timeline() {
   if (error !== null && items === undefined) return <Problem error={error} onAgain={again} />;
   if (items === undefined) return <Loading what="Reading the history" />;
   return (
-    <div className={selected === undefined && at === undefined ? "timeline" : "timeline with-detail"}>
+    <div className={(selected ?? ranged ?? at) === undefined ? "timeline" : "timeline with-detail"}>
       <Lanes
         workspace={workspace}
         items={items}
@@ -46,7 +48,7 @@ export function Timeline() {
         selected={selected}
         isFiltered={Object.keys(options).length > 0}
         playhead={playhead}
-        onSelect={select}
+        onSelect={(item) => select(item)}
         onTick={selectTick}
         onOldest={loadOlder}
       />
@@ -55,24 +57,48 @@ export function Timeline() {
           <Filters items={items} />
           <Unrecorded workspace={workspace} />
           {error === null ? null : <Problem error={error} onAgain={again} />}
-          {work !== undefined && isMissing ? <NotLoaded workspace={workspace} work={work} /> : null}
+          {work !== undefined && isMissing && ranged === undefined ? (
+            <NotLoaded workspace={workspace} work={work} />
+          ) : null}
           {items.length === 0 ? <NothingFound isFiltered={Object.keys(options).length > 0} /> : null}
-          <ItemList items={items} selected={line} onSelect={select} isOld={isOld} onEnd={loadOlder} />
+          <ItemList
+            items={items}
+            selected={line}
+            range={ranged?.events}
+            onSelect={select}
+            isOld={isOld}
+            onEnd={loadOlder}
+          />
           {hasOlder ? (
             <button type="button" className="button older" onClick={loadOlder} disabled={isLoading}>
               {isLoading ? "Reading older work…" : "Show older work"}
             </button>
           ) : null}
         </section>
-        {selected === undefined ? null : (
-          <ItemDetail key={keyOf(selected)} workspace={workspace} item={selected} onClose={() => select(undefined)} />
-        )}
-        {selected === undefined && at !== undefined ? (
-          <MomentPanel workspace={workspace} moment={at} playhead={playhead} />
-        ) : null}
+        <Side {...{ workspace, selected, ranged, at, items, playhead }} onClose={() => select(undefined)} />
       </div>
     </div>
   );
+}
+
+interface SideProps {
+  readonly workspace: string;
+  readonly selected: RecentItem | undefined;
+  readonly ranged: ReturnType<typeof rangedWork>;
+  /** The playhead's moment. */
+  readonly at: string | undefined;
+  readonly items: readonly RecentItem[];
+  readonly playhead: Playhead;
+  readonly onClose: () => void;
+}
+
+/** Shows the selected work, the selected range, or else the files of the playhead's moment. */
+function Side({ workspace, selected, ranged, at, items, playhead, onClose }: SideProps) {
+  if (selected !== undefined)
+    return <ItemDetail key={keyOf(selected)} workspace={workspace} item={selected} onClose={onClose} />;
+  if (ranged !== undefined)
+    return <RangeDetail workspace={workspace} work={ranged.work} items={items} onClose={onClose} />;
+  return at === undefined ? null : <MomentPanel workspace={workspace} moment={at} playhead={playhead} />;
 }
 
 /** Shown if the address names work that is older than the loaded lines, or that the filters leave out. */
@@ -90,29 +116,48 @@ function NotLoaded({ workspace, work }: { readonly workspace: string; readonly w
 const NONE: readonly RecentItem[] = [];
 const NO_SESSIONS: readonly SessionShape[] = [];
 
+/** Returns the selected range of lines; `undefined` if the address names no range. */
+function rangedWork(text: string | undefined) {
+  const work = text === undefined ? undefined : parseWork(text);
+  const events = work === undefined ? undefined : eventsOf(work);
+  return work === undefined || events === undefined ? undefined : { work, events };
+}
+
 /**
- * Returns a function that selects a line. The address of the page contains the selection. Keys also move the selection.
+ * Returns a function that selects a line, or everything from the line that was selected last to another one. The
+ * address of the page contains the selection. Keys also move the selection.
  */
 function useSelection(workspace: string, items: readonly RecentItem[], selected: RecentItem | undefined) {
   const navigate = useNavigate({ from: "/w/$workspace/" });
-  const select = (item: RecentItem | undefined): void => {
-    const work = item === undefined ? undefined : workText(workOf(item));
+  // The line at which a range begins, and the one at which it ends at present.
+  const ends = useRef<{ readonly anchor: RecentItem; readonly moving: RecentItem }>(undefined);
+  const select = (item: RecentItem | undefined, isRange = false): void => {
+    const anchor = isRange ? (ends.current?.anchor ?? selected) : undefined;
+    ends.current = item === undefined ? undefined : { anchor: anchor ?? item, moving: item };
+    const isOne = item === undefined || anchor === undefined || keyOf(anchor) === keyOf(item);
+    const chosen = item === undefined ? undefined : isOne ? workOf(item) : rangeOf(anchor, item);
+    const work = chosen === undefined ? undefined : workText(chosen);
     void navigate({
       // The panel at the side shows either the selected work or the playhead's moment, so the playhead is removed.
       search: ({ work: _before, at: _playhead, ...rest }) => (work === undefined ? rest : { ...rest, work }),
       replace: selected !== undefined,
     });
   };
-  const step = (by: number): void => {
-    const from = selected === undefined ? (by > 0 ? -1 : items.length) : items.indexOf(selected);
+  const step = (by: number, isRange: boolean): void => {
+    const last = isRange ? (ends.current?.moving ?? selected) : selected;
+    const key = last === undefined ? undefined : keyOf(last);
+    const at = key === undefined ? -1 : items.findIndex((one) => keyOf(one) === key);
+    const from = at < 0 && by < 0 ? items.length : at;
     const next = items[Math.max(0, Math.min(items.length - 1, from + by))];
-    if (next !== undefined) select(next);
+    if (next !== undefined) select(next, isRange);
   };
   useKeys({
-    j: () => step(1),
-    k: () => step(-1),
-    ArrowDown: () => step(1),
-    ArrowUp: () => step(-1),
+    j: () => step(1, false),
+    k: () => step(-1, false),
+    J: () => step(1, true),
+    K: () => step(-1, true),
+    ArrowDown: ({ shiftKey }) => step(1, shiftKey),
+    ArrowUp: ({ shiftKey }) => step(-1, shiftKey),
     Escape: () => select(undefined),
     Enter: () => {
       if (selected === undefined) return;
@@ -128,14 +173,16 @@ interface TimelineFilters {
   readonly kind: string | undefined;
   readonly text: string | undefined;
   readonly file: string | undefined;
+  readonly since: string | undefined;
 }
 
-function recentOptions({ actor, kind, text, file }: TimelineFilters) {
+function recentOptions({ actor, kind, text, file, since }: TimelineFilters) {
   return {
     ...(actor === undefined ? {} : { actor }),
     ...(kind === undefined ? {} : { kind: kind as RecentItem["kind"] }),
     ...(text === undefined ? {} : { grep: text }),
     ...(file === undefined ? {} : { file }),
+    ...(since === undefined ? {} : { since }),
   };
 }
 

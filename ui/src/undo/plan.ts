@@ -30,7 +30,9 @@ export function planOf(work: WorkRef, item: RecentItem | undefined): Plan | unde
     return { title: "Take it back", meaning: KEEPS_LATER, isRedo: false, run };
   }
   if (work.from === undefined || (item !== undefined && item.back === "")) return undefined;
-  if (item === undefined) return momentPlan(work.from, "Go back to this moment");
+  if (item === undefined) {
+    return work.to === "now" ? momentPlan(work.from, "Go back to this moment") : rangePlan(work.from, work.to);
+  }
   if (item.kind === "snapshot" || item.kind === "baseline") return momentPlan(work.to, "Restore this state");
   return filesPlan(work.from, work.to);
 }
@@ -47,6 +49,12 @@ export function momentPlan(moment: string, title: string): Plan {
   const run = (on: WorkspaceApi, dryRun: boolean): Promise<Done> => on.restore(moment, { dryRun });
   const meaning = `All files go back to ${moment}. What anybody changed after it goes as well, and can be brought back.`;
   return { title, meaning, isRedo: false, run };
+}
+
+/** Returns the plan that takes back everything that was done between two moments. */
+function rangePlan(since: string, until: string): Plan {
+  const run = (on: WorkspaceApi, dryRun: boolean): Promise<Done> => on.undo({ since, until, dryRun });
+  return { title: "Take back what lies between", meaning: KEEPS_LATER, isRedo: false, run };
 }
 
 /** Returns the plan that restores the files that were changed between two moments to the first of these moments. */

@@ -130,16 +130,19 @@ export const restore = defineCall({
   },
 });
 
-const selected = ({ action, turn, session, actor, file, since, to, rewind }: Selection) => ({
-  action,
-  turn,
-  session,
-  actor,
-  file,
-  since,
-  to,
-  rewind,
-});
+/** Returns all fields of a selection. A field that is left out here would make an undo take back more than was asked. */
+const selected = ({ action, turn, session, actor, file, since, to, until, rewind }: Selection) =>
+  ({
+    action,
+    turn,
+    session,
+    actor,
+    file,
+    since,
+    to,
+    until,
+    rewind,
+  }) satisfies Readonly<Record<keyof Selection, unknown>>;
 
 const partShape = ({ file, fromLine, toLine, hunk, seen }: UndoPart) => ({
   ...{ file, from_line: fromLine, to_line: toLine },

@@ -260,7 +260,7 @@ const undo = workspaceRoute(calls.undo, {
   role: "agent",
   summary: "Take work back",
   description:
-    "Without a selection, one operation is undone. With a selection (`action`, `turn`, `session`, `actor`, `file`, `since`, `to` or `rewind`), exactly the " +
+    "Without a selection, one operation is undone. With a selection (`action`, `turn`, `session`, `actor`, `file`, `since`, `to` or `rewind`; `since` and `to` also with `until`), exactly the " +
     "selected changes are undone. Later edits stay: they are merged with the undo. A path whose changes do not merge stays as it is, and " +
     "becomes a conflict.",
   body: backBody,
@@ -350,7 +350,7 @@ const changes = workspaceRoute(calls.changes, {
   heavy: "answer",
   summary: "The changes of selected work",
   description:
-    "Exactly one of `action`, `turn`, `session`, `actor`, `file`, `since`, `to` and `rewind` selects the work.",
+    "Exactly one of `action`, `turn`, `session`, `actor`, `file`, `since`, `to` and `rewind` selects the work; `until` ends a range that `since` or `to` begins.",
   query: z.strictObject({
     ...selectionFields,
     patch: flag("add the changed lines of each change, as a unified diff").optional(),
