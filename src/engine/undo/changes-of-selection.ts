@@ -16,7 +16,8 @@ import { lineParts } from "../read/change-details.ts";
 import { Patches } from "../read/patches.ts";
 import { renameParts, renamesAmong } from "../read/renames.ts";
 import { UndoneParts } from "./how-undone.ts";
-import { compactedAway, selectorOf, withoutSightings, workOf } from "./selection.ts";
+import { compactedAway, selectorOf, workOf } from "./selection.ts";
+import { withoutSightings } from "./without-sightings.ts";
 import { unknownNotes } from "./unknown-before.ts";
 
 /**

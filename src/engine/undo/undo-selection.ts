@@ -27,7 +27,6 @@ import {
 } from "../facts/own-work.ts";
 import { ownersIn } from "../facts/owners.ts";
 import {
-  withoutSightings,
   type ChosenWork,
   lastTurnWith,
   narrowed,
@@ -46,6 +45,7 @@ import { type TakenEvent, withUndoneBetween } from "./undone-between.ts";
 import { asideOfStep, lostNotes } from "../capture/undo-aside.ts";
 import { gitOfStep } from "../capture/undo-git.ts";
 import { unrecordedBy } from "../capture/unreadable-now.ts";
+import { withoutSightings } from "./without-sightings.ts";
 import { optional } from "../../util/optional.ts";
 
 /** Undoes the selected work. Throws `USAGE` for an invalid selection, and the other errors of `workOf`. */

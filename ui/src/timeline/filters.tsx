@@ -1,6 +1,6 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Search } from "lucide-react";
-import { type ChangeEvent, useDeferredValue, useEffect, useState } from "react";
+import { useDeferredValue, useEffect, useState } from "react";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
 import { visible } from "../parts/words.ts";
 
@@ -9,7 +9,7 @@ const NAMES = ["actor", "kind", "text", "file", "since"] as const;
 type Name = (typeof NAMES)[number];
 
 /** The times that can be chosen. The address may name any other moment. */
-const TIMES: readonly (readonly [since: string, words: string])[] = [
+const TIMES: Options = [
   ["1h", "last hour"],
   ["1d", "last 24 hours"],
   ["7d", "last 7 days"],
@@ -31,12 +31,6 @@ export function Filters({ items }: { readonly items: readonly RecentItem[] }) {
       search: ({ [name]: _before, ...rest }) => (value === "" ? rest : { ...rest, [name]: value }),
     });
   };
-  const actors = [
-    ...new Set([...items.map(({ actor }) => actor), ...(search.actor === undefined ? [] : [search.actor])]),
-  ];
-  const isOther = search.since !== undefined && !TIMES.some(([since]) => since === search.since);
-  const times = isOther ? [...TIMES, [search.since ?? "", `since ${visible(search.since ?? "")}`] as const] : TIMES;
-  const choose = (name: Name) => (event: ChangeEvent<HTMLSelectElement>) => put(name, event.target.value);
   const isAny = NAMES.some((name) => search[name] !== undefined);
   return (
     <form className="filters" role="search" aria-label="Filter" onSubmit={(event) => event.preventDefault()}>
@@ -52,30 +46,27 @@ export function Filters({ items }: { readonly items: readonly RecentItem[] }) {
         text={search.file ?? ""}
         onText={(file) => put("file", file.replace(/\/+$/, ""))}
       />
-      <select aria-label="By whom" value={search.actor ?? ""} onChange={choose("actor")}>
-        <option value="">anybody</option>
-        {actors.sort().map((actor) => (
-          <option key={actor} value={actor}>
-            {visible(actor === "human" ? "person" : actor)}
-          </option>
-        ))}
-      </select>
-      <select aria-label="Kind" value={search.kind ?? ""} onChange={choose("kind")}>
-        <option value="">everything</option>
-        {KINDS.map((kind) => (
-          <option key={kind} value={kind}>
-            {kind}
-          </option>
-        ))}
-      </select>
-      <select aria-label="Time" value={search.since ?? ""} onChange={choose("since")}>
-        <option value="">at any time</option>
-        {times.map(([since, words]) => (
-          <option key={since} value={since}>
-            {words}
-          </option>
-        ))}
-      </select>
+      <Choice
+        what="By whom"
+        all="anybody"
+        value={search.actor}
+        options={actorsIn(items, search.actor)}
+        onChoice={(actor) => put("actor", actor)}
+      />
+      <Choice
+        what="Kind"
+        all="everything"
+        value={search.kind}
+        options={KINDS.map((kind) => [kind, kind])}
+        onChoice={(kind) => put("kind", kind)}
+      />
+      <Choice
+        what="Time"
+        all="at any time"
+        value={search.since}
+        options={timesWith(search.since)}
+        onChoice={(since) => put("since", since)}
+      />
       {isAny ? (
         <button
           type="button"
@@ -86,6 +77,40 @@ export function Filters({ items }: { readonly items: readonly RecentItem[] }) {
         </button>
       ) : null}
     </form>
+  );
+}
+
+type Options = readonly (readonly [value: string, words: string])[];
+
+function actorsIn(items: readonly RecentItem[], chosen: string | undefined): Options {
+  const actors = new Set([...items.map(({ actor }) => actor), ...(chosen === undefined ? [] : [chosen])]);
+  return [...actors].sort().map((actor) => [actor, visible(actor === "human" ? "person" : actor)]);
+}
+
+function timesWith(chosen: string | undefined): Options {
+  if (chosen === undefined || TIMES.some(([since]) => since === chosen)) return TIMES;
+  return [...TIMES, [chosen, `since ${visible(chosen)}`]];
+}
+
+interface ChoiceProps {
+  readonly what: string;
+  /** The words for no choice. */
+  readonly all: string;
+  readonly value: string | undefined;
+  readonly options: Options;
+  readonly onChoice: (value: string) => void;
+}
+
+function Choice({ what, all, value = "", options, onChoice }: ChoiceProps) {
+  return (
+    <select aria-label={what} value={value} onChange={(event) => onChoice(event.target.value)}>
+      <option value="">{all}</option>
+      {options.map(([one, words]) => (
+        <option key={one} value={one}>
+          {words}
+        </option>
+      ))}
+    </select>
   );
 }
 
