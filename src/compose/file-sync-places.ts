@@ -10,6 +10,7 @@ import { storeTasks, isThere } from "./store-tasks.ts";
 import { foldsNames, holdsAllEntries } from "../core/tree/folder-traits.ts";
 import { ROOT } from "../core/values/path.ts";
 import type { Disk } from "../disk/disk.ts";
+import { makeMissingFolders } from "../disk/make-folders.ts";
 import { StagedEarlyFiles } from "./staged-early-files.ts";
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
 import { LogMirror } from "../replication/replica/log-mirror.ts";
@@ -88,7 +89,7 @@ export class FileSyncPlaces implements SyncPlaces {
     // the folder exists.
     if (!force) refuseSystemFolder(folder);
     if (follows !== undefined) await this.#refuseWithin(folder, follows);
-    makeWithFolders(this.#disk, folder);
+    makeMissingFolders(this.#disk, folder, 0o755);
     const real = this.#disk.realpath(folder);
     if (!force) refuseSystemFolder(real);
     // A history can record a single file, but a sync needs a folder.
@@ -280,13 +281,6 @@ function namesIn(disk: Disk, folder: string): string[] {
 function placeOf(disk: Disk, folder: string): string {
   if (disk.lstat(folder) !== undefined) return disk.realpath(folder);
   return join(placeOf(disk, join(folder, "..")), basename(folder));
-}
-
-/** Makes a user's folder and the missing folders above it, with mode 0755. */
-function makeWithFolders(disk: Disk, folder: string): void {
-  if (disk.lstat(folder) !== undefined) return;
-  makeWithFolders(disk, join(folder, ".."));
-  disk.makeFolder(folder, 0o755);
 }
 
 interface Placed {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
+import { makeMissingFolders } from "../disk/make-folders.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 import type { TokenStore, TokenRecord } from "../server/callers/token.ts";
 import { readSmall } from "./run-folder.ts";
@@ -34,7 +35,7 @@ export class FileTokenStore implements TokenStore {
   }
 
   add(record: TokenRecord): void {
-    makePrivateFolder(this.#disk, this.#folder);
+    makeMissingFolders(this.#disk, this.#folder, 0o700);
     writeFileDurably(this.#disk, this.#fileOf(record.id), Buffer.from(`${JSON.stringify(record)}\n`));
     this.#mark = undefined;
   }
@@ -86,17 +87,6 @@ export class FileTokenStore implements TokenStore {
  * file system's clock.
  */
 const TICK_MS = 2_000;
-
-/** Creates a folder that only this user can enter, and its missing parents. */
-export function makePrivateFolder(disk: Disk, folder: string): void {
-  if (disk.lstat(folder) !== undefined) return;
-  makePrivateFolder(disk, join(folder, ".."));
-  try {
-    disk.makeFolder(folder, 0o700);
-  } catch (error) {
-    if (errnoOf(error) !== "EEXIST") throw error;
-  }
-}
 
 function recordIn(text: string | undefined): TokenRecord | undefined {
   let value: unknown;

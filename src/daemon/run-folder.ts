@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { dirname, isAbsolute, join } from "node:path";
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
+import { makeMissingFolders } from "../disk/make-folders.ts";
 import { readFully, writeFully } from "../disk/write-fully.ts";
 import { quotePath } from "../core/shell/quote-command.ts";
 
@@ -145,14 +146,8 @@ export function isOneSocket(disk: Disk, { address, socket }: RunFolder): boolean
  * belongs to another user or others can enter it.
  */
 export function makeRunFolder(disk: Disk, run: RunFolder, uid: number): void {
-  if (disk.lstat(run.folder) === undefined) makeFolders(disk, dirname(run.folder));
+  if (disk.lstat(run.folder) === undefined) makeMissingFolders(disk, dirname(run.folder), 0o700);
   ownFolder(disk, run.folder, uid);
-}
-
-function makeFolders(disk: Disk, folder: string): void {
-  if (disk.lstat(folder) !== undefined) return;
-  makeFolders(disk, dirname(folder));
-  disk.makeFolder(folder, 0o700);
 }
 
 /** Returns the text of a small file; `undefined` if the file does not exist. */

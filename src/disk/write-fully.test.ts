@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { SimDisk } from "../testing/sim-disk/sim-disk.ts";
-import { folderOf, readFully, writeFileDurably, writeFully } from "./write-fully.ts";
+import { createFileDurably, folderOf, readFully, writeFileDurably, writeFully } from "./write-fully.ts";
 import { sweepCrashes } from "../testing/crash-sweep.ts";
 
 describe("writeFully and readFully", () => {
@@ -59,6 +59,36 @@ describe("writeFileDurably", () => {
       expect(() => writeFileDurably(disk, "/f", Buffer.from("new"))).toThrow(/EIO/);
       expect([disk.openDescriptors, Object.keys(disk.dump())]).toEqual([0, ["f"]]);
     }
+  });
+});
+
+describe("createFileDurably", () => {
+  it("keeps the first of two files that two processes make at the same moment", () => {
+    const disk = SimDisk.fromTree({});
+    const link = disk.link.bind(disk);
+    let isOtherFirst: boolean | undefined;
+    disk.link = (from, to) => {
+      disk.link = link;
+      isOtherFirst = createFileDurably(disk, "/key", Buffer.from("other"), { mark: ".2" });
+      link(from, to);
+    };
+    expect(createFileDurably(disk, "/key", Buffer.from("own"), { mark: ".1" })).toBe(false);
+    expect(isOtherFirst).toBe(true);
+    const after = disk.crash("forget");
+    expect([after.content("/key")?.toString(), Object.keys(disk.dump())]).toEqual(["other", ["key"]]);
+  });
+
+  it("leaves no file or the whole file after a crash at any point", async () => {
+    await sweepCrashes<string>({
+      prepare: () => SimDisk.fromTree({ "/d/other": "" }),
+      run: (disk, acknowledge) => {
+        expect(createFileDurably(disk, "/d/f", Buffer.from("whole"), { mark: ".1" })).toBe(true);
+        acknowledge("whole");
+      },
+      check: (disk, { acknowledged }) => {
+        expect([undefined, "whole"].slice(acknowledged.length)).toContain(disk.content("/d/f")?.toString());
+      },
+    });
   });
 });
 

@@ -58,6 +58,45 @@ export function writeFileDurably(
   disk.syncFolder(folderOf(path));
 }
 
+/**
+ * Like `writeFileDurably`, but for a file that is made only once: if the file exists, it stays as it is. Returns true
+ * if this call has made the file. Of several processes that make the file at the same time, exactly one gets true. The
+ * file is durable in any case. `mark` must be unique among these processes. The disk must support hard links.
+ */
+export function createFileDurably(
+  disk: Disk,
+  path: string,
+  bytes: Uint8Array,
+  { mode = 0o600, mark }: { readonly mode?: number; readonly mark: string },
+): boolean {
+  const own = `${path}${mark}.new`;
+  const fd = createAnew(disk, own, mode);
+  try {
+    try {
+      writeFully(disk, fd, bytes, 0);
+      disk.sync(fd);
+    } finally {
+      disk.close(fd);
+    }
+    const isMade = linkIfFree(disk, own, path);
+    // The process that has made the file has possibly not synced its name yet.
+    disk.syncFolder(folderOf(path));
+    return isMade;
+  } finally {
+    removeLeftover(disk, own);
+  }
+}
+
+function linkIfFree(disk: Disk, from: string, to: string): boolean {
+  try {
+    disk.link(from, to);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw error;
+    return false;
+  }
+}
+
 /** Returns the path of the folder that contains an absolute path. */
 export function folderOf(path: DiskPath): DiskPath {
   if (typeof path === "string") return path.slice(0, Math.max(1, path.lastIndexOf("/")));

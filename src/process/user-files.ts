@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { errnoOf } from "../core/values/errors.ts";
 import type { FileStat } from "../disk/disk.ts";
 import { filePieces } from "../disk/file-pieces.ts";
+import { makeMissingFolders } from "../disk/make-folders.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { removeTree } from "../disk/remove-tree.ts";
 import { writeFileDurably, writeFully } from "../disk/write-fully.ts";
@@ -111,7 +112,7 @@ export function readTextIfThere(path: string, how?: "exactly"): string | undefin
 export function replaceUserFile(path: string, text: string, mode = 0o644): void {
   const disk = new NodeDisk();
   const isThere = disk.lstat(path) !== undefined;
-  if (!isThere) makeFolders(disk, dirname(path));
+  if (!isThere) makeMissingFolders(disk, dirname(path), 0o755);
   const real = isThere ? disk.realpath(path) : path;
   writeFileDurably(disk, real, Buffer.from(text), { mode: disk.lstat(real)?.mode ?? mode });
 }
@@ -149,11 +150,5 @@ export function makeLink(target: string, path: string): void {
 
 /** Makes a folder and the missing folders above it, unless something is at the path. Throws system errors. */
 export function makeFolder(path: string): void {
-  makeFolders(new NodeDisk(), path);
-}
-
-function makeFolders(disk: NodeDisk, folder: string): void {
-  if (disk.lstat(folder) !== undefined) return;
-  makeFolders(disk, dirname(folder));
-  disk.makeFolder(folder, 0o755);
+  makeMissingFolders(new NodeDisk(), path, 0o755);
 }

@@ -13,7 +13,8 @@ import {
   vkeyOf,
 } from "../core/log/signed-head.ts";
 import type { Disk } from "../disk/disk.ts";
-import { folderOf, readFully, writeFileDurably, writeFully } from "../disk/write-fully.ts";
+import { createFileDurably, folderOf, readFully, writeFileDurably, writeFully } from "../disk/write-fully.ts";
+import { newUlid } from "../util/ulid.ts";
 
 const KEY_NAME = "chronicle";
 
@@ -316,18 +317,9 @@ export class FileHeadKeeper implements HeadKeeper {
    */
   #writeKey(pem = generateKey().privateKeyPem): void {
     const disk = this.#disk;
-    const folder = String(folderOf(this.keyFile));
-    makeFolders(disk, folder);
-    const own = `${this.keyFile}.${this.#pid}`;
-    writeFileDurably(disk, own, Buffer.from(pem));
-    try {
-      disk.link(own, this.keyFile);
-      disk.syncFolder(folder);
-    } catch (error) {
-      if (errnoOf(error) !== "EEXIST") throw error;
-    } finally {
-      disk.unlink(own);
-    }
+    makeFolders(disk, String(folderOf(this.keyFile)));
+    // Processes in different containers can have the same id, so the temporary name must not depend on the id alone.
+    createFileDurably(disk, this.keyFile, Buffer.from(pem), { mark: `.${this.#pid}-${newUlid()}` });
   }
 }
 

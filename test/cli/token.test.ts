@@ -177,6 +177,23 @@ describe("the operator's token", () => {
     expect(operatorToken(disk, { given: undefined, file, configFolder }).token).toBe("y".repeat(30));
   });
 
+  it("is one and the same for two servers that start for the first time at the same moment", () => {
+    using sandbox = new Sandbox();
+    const places = { given: undefined, file: undefined, configFolder: join(sandbox.folder, "config") };
+    const late = new NodeDisk();
+    const open = late.open.bind(late);
+    let other: string | undefined;
+    // The other server does everything after this server has looked for the file, and before it makes one.
+    late.open = (...args) => {
+      if (args[1] === "create") other ??= operatorToken(disk, places).token;
+      return open(...args);
+    };
+    const own = operatorToken(late, places);
+    expect(own.token).toBe(other);
+    expect(readFileSync(own.from, "utf8").trim()).toBe(other);
+    expect(readdirSync(places.configFolder)).toEqual(["operator.token"]);
+  });
+
   it("must not be a token from the list of tokens, although server and clients read the same variable", async () => {
     using sandbox = new Sandbox();
     const made = await sandbox.must(["token", "create", "--role", "reader"]);

@@ -1,5 +1,6 @@
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { IMAGE_FLAGS, hookImagePath } from "../../daemon/hook-image.ts";
+import { makeMissingFolders } from "../../disk/make-folders.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { writeFileDurably } from "../../disk/write-fully.ts";
 import { hookEntryPath, launcherPath } from "../../daemon/program-paths.ts";
@@ -268,7 +269,7 @@ export function writeHookScript(io: Io, places: HookPlaces): string {
   if (isHookCurrent(io, places)) return path;
   const text = hookText(io, places);
   const disk = new NodeDisk();
-  for (const folder of [places.configFolder, join(places.configFolder, "bin")]) makeFolder(disk, folder);
+  makeMissingFolders(disk, dirname(path), 0o700);
   writeFileDurably(disk, path, Buffer.from(text), { mode: 0o755, mark: `.${process.pid}` });
   return path;
 }
@@ -302,10 +303,4 @@ export function wantedFor(agent: string, places: HookPlaces & { readonly strict:
   // shell does.
   const hookBefore = places.strict ? `${script} ${agent} --strict || exit 2` : hook;
   return { hook, hookBefore, mcp: [process.execPath, launcherPath(), "--store", places.home, "mcp"] };
-}
-
-function makeFolder(disk: NodeDisk, folder: string): void {
-  if (disk.lstat(folder) !== undefined) return;
-  makeFolder(disk, join(folder, ".."));
-  disk.makeFolder(folder, 0o700);
 }
