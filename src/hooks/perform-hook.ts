@@ -170,7 +170,11 @@ async function beginTurn(work: CallWork): Promise<{ readonly folder: string; rea
     await abandon({ note, workspace }, call, { reason: "the next turn began", all, unsure: true });
     note.isIdle = false;
   } finally {
-    notes.put(call.session, { ...note, turn, asked: hashOfPrompt(call) });
+    // The note itself is changed, and not a copy, because other hooks of the session possibly hold it. Such a hook would
+    // store the note of the former turn again.
+    note.turn = turn;
+    note.asked = hashOfPrompt(call);
+    notes.put(call.session, note);
   }
   return { folder: note.workspace, troubles: [...troubles, ...(await recordTurn(work, workspace, turn))] };
 }

@@ -254,6 +254,40 @@ describe("what a person asks an agent", () => {
     ]);
   });
 
+  it("begins a turn that stays, although the call of a sub-agent ends at the same time", async () => {
+    await using project = new Project();
+    project.write("a.txt", "0\n");
+    const workspace = project.open({ create: true, role: "agent" });
+    // The hook after the sub-agent's call reads the note, and opens the workspace only after the next turn has begun.
+    let late: Promise<void> | undefined;
+    const open = async () => {
+      await late;
+      return workspace;
+    };
+    const agent = new Agent(copilot, project, { open });
+    const asks = (prompt: string) => agent.hears("UserPromptSubmit", { prompt, timestamp: prompt });
+    const edit = { tool_name: "Write", tool_input: { path: project.at("a.txt") } };
+    const ofSubAgent = { ...edit, agent_id: "sub", parent_agent_id: "s1" };
+    quiet(await asks("1"));
+    quiet(await agent.hears("PreToolUse", ofSubAgent));
+    quiet(await agent.hears("Stop"));
+    project.write("a.txt", "1\n");
+    const begun = Promise.withResolvers<void>();
+    late = begun.promise;
+    const ends = agent.hears("PostToolUse", ofSubAgent);
+    late = undefined;
+    quiet(await asks("2"));
+    begun.resolve();
+    quiet(await ends);
+    quiet(await agent.hears("PreToolUse", edit));
+    project.write("a.txt", "2\n");
+    quiet(await agent.hears("PostToolUse", edit));
+    expect((await (await workspace).list()).map(({ turn, state }) => [turn, state])).toEqual([
+      ["s1-1", "done"],
+      ["s1-2", "done"],
+    ]);
+  });
+
   it("begins a turn of its own without an id, also if nothing was recorded since the message before", async () => {
     await using project = new Project();
     const agent = new Agent(claude, project);
