@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { SimDisk } from "../testing/sim-disk/sim-disk.ts";
-import { createFileDurably, folderOf, readFully, writeFileDurably, writeFully } from "./write-fully.ts";
+import { createFileDurably, folderOf, readFully, uniqueMark, writeFileDurably, writeFully } from "./write-fully.ts";
 import { sweepCrashes } from "../testing/crash-sweep.ts";
 
 describe("writeFully and readFully", () => {
@@ -50,6 +50,19 @@ describe("writeFileDurably", () => {
       lasting: true,
     });
     expect(result.points).toBe(5);
+  });
+
+  it("puts each of two files into place whole, if two processes write them at the same time with marks", () => {
+    const disk = SimDisk.fromTree({ "/f": "old" });
+    const sync = disk.sync.bind(disk);
+    disk.sync = (fd) => {
+      disk.sync = sync;
+      writeFileDurably(disk, "/f", Buffer.from("other"), { mark: uniqueMark() });
+      expect(disk.content("/f")?.toString()).toBe("other");
+      sync(fd);
+    };
+    writeFileDurably(disk, "/f", Buffer.from("own"), { mark: uniqueMark() });
+    expect([disk.content("/f")?.toString(), Object.keys(disk.dump())]).toEqual(["own", ["f"]]);
   });
 
   it("leaves no open descriptor and no other file when it fails", () => {

@@ -1,5 +1,6 @@
 import type { Disk, DiskPath } from "./disk.ts";
 import { errnoOf } from "../core/values/errors.ts";
+import { newUlid } from "../util/ulid.ts";
 
 /**
  * Writes all of `bytes`, in as many writes as the disk needs. `position`: a byte offset, or null for the descriptor's
@@ -33,7 +34,8 @@ export function readFully(disk: Disk, fd: number, into: Uint8Array, position: nu
 /**
  * Writes a whole file at `path` (absolute), durably and atomically: readers find the old content or the new one, also
  * after a crash at any moment. The bytes are first written to `<path><mark>.new`. A file that a crash left there is
- * replaced. Two concurrent writers of one path need a lock, or different marks. `mode` is exact, and defaults to 0o600.
+ * replaced. Two concurrent writers of one path need a lock, or different marks (`uniqueMark`): with the same mark, one
+ * of them would put the unfinished file of the other into place. `mode` is exact, and defaults to 0o600.
  */
 export function writeFileDurably(
   disk: Disk,
@@ -56,6 +58,14 @@ export function writeFileDurably(
     throw error;
   }
   disk.syncFolder(folderOf(path));
+}
+
+/**
+ * Returns a new mark for `writeFileDurably` and `createFileDurably`, for a file that several processes may write at the
+ * same time without a lock. A file that a crash has left stays, so files that are written often need a lock instead.
+ */
+export function uniqueMark(): string {
+  return `.${newUlid()}`;
 }
 
 /**

@@ -6,7 +6,7 @@ import { filePieces } from "../disk/file-pieces.ts";
 import { makeMissingFolders } from "../disk/make-folders.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { removeTree } from "../disk/remove-tree.ts";
-import { writeFileDurably, writeFully } from "../disk/write-fully.ts";
+import { uniqueMark, writeFileDurably, writeFully } from "../disk/write-fully.ts";
 
 /**
  * Reads a file to its end and ignores its reported size, because some disks report 0 for a file that is not empty. The
@@ -57,7 +57,7 @@ export function isLink(path: string): boolean {
 export function writeWholeFile(path: string, content: string | Uint8Array): void {
   const disk = new NodeDisk();
   if (isSpecial(disk, path)) writeInto(disk, path, Buffer.from(content));
-  else writeFileDurably(disk, path, Buffer.from(content), { mode: 0o644 });
+  else writeFileDurably(disk, path, Buffer.from(content), { mode: 0o644, mark: uniqueMark() });
 }
 
 /**
@@ -114,7 +114,7 @@ export function replaceUserFile(path: string, text: string, mode = 0o644): void 
   const isThere = disk.lstat(path) !== undefined;
   if (!isThere) makeMissingFolders(disk, dirname(path), 0o755);
   const real = isThere ? disk.realpath(path) : path;
-  writeFileDurably(disk, real, Buffer.from(text), { mode: disk.lstat(real)?.mode ?? mode });
+  writeFileDurably(disk, real, Buffer.from(text), { mode: disk.lstat(real)?.mode ?? mode, mark: uniqueMark() });
 }
 
 /** Removes a file, or a link but not its target. Throws system errors. */

@@ -13,8 +13,14 @@ import {
   vkeyOf,
 } from "../core/log/signed-head.ts";
 import type { Disk } from "../disk/disk.ts";
-import { createFileDurably, folderOf, readFully, writeFileDurably, writeFully } from "../disk/write-fully.ts";
-import { newUlid } from "../util/ulid.ts";
+import {
+  createFileDurably,
+  folderOf,
+  readFully,
+  uniqueMark,
+  writeFileDurably,
+  writeFully,
+} from "../disk/write-fully.ts";
 
 const KEY_NAME = "chronicle";
 
@@ -318,8 +324,8 @@ export class FileHeadKeeper implements HeadKeeper {
   #writeKey(pem = generateKey().privateKeyPem): void {
     const disk = this.#disk;
     makeFolders(disk, String(folderOf(this.keyFile)));
-    // Processes in different containers can have the same id, so the temporary name must not depend on the id alone.
-    createFileDurably(disk, this.keyFile, Buffer.from(pem), { mark: `.${this.#pid}-${newUlid()}` });
+    // The mark is not the id of the process, because processes in different containers can have the same id.
+    createFileDurably(disk, this.keyFile, Buffer.from(pem), { mark: uniqueMark() });
   }
 }
 

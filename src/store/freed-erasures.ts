@@ -2,7 +2,7 @@ import { sha256, type Hash } from "../core/values/hash.ts";
 import type { LoggedErasure } from "../core/records/erasures.ts";
 import { decodePlan } from "../core/tree/plan.ts";
 import type { Disk } from "../disk/disk.ts";
-import { writeFileDurably } from "../disk/write-fully.ts";
+import { uniqueMark, writeFileDurably } from "../disk/write-fully.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import { makeFolders, readDerived } from "./file-head-keeper.ts";
 
@@ -39,7 +39,7 @@ export class FreedErasures {
   async put(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<void> {
     const lines = await linesOf(erasures, needed);
     makeFolders(this.#disk, this.#path.slice(0, this.#path.lastIndexOf("/")));
-    writeFileDurably(this.#disk, this.#path, Buffer.from(lines.sort().join("\n")));
+    writeFileDurably(this.#disk, this.#path, Buffer.from(lines.sort().join("\n")), { mark: uniqueMark() });
   }
 }
 

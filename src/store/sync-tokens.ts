@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { ChronicleError } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
-import { writeFileDurably } from "../disk/write-fully.ts";
+import { uniqueMark, writeFileDurably } from "../disk/write-fully.ts";
 import { makeFolders, readText } from "./file-head-keeper.ts";
 
 /** Matches an id (a UUID). Any other text is refused, because the text becomes a file name. */
@@ -26,7 +26,7 @@ export class SyncTokens {
 
   keep(id: string, token: string): void {
     makeFolders(this.#disk, this.#folder);
-    writeFileDurably(this.#disk, this.#pathOf(id), Buffer.from(`${token}\n`));
+    writeFileDurably(this.#disk, this.#pathOf(id), Buffer.from(`${token}\n`), { mark: uniqueMark() });
   }
 
   remove(id: string): void {

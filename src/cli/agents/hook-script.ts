@@ -2,7 +2,7 @@ import { basename, dirname, join } from "node:path";
 import { IMAGE_FLAGS, hookImagePath } from "../../daemon/hook-image.ts";
 import { makeMissingFolders } from "../../disk/make-folders.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
-import { writeFileDurably } from "../../disk/write-fully.ts";
+import { uniqueMark, writeFileDurably } from "../../disk/write-fully.ts";
 import { hookEntryPath, launcherPath } from "../../daemon/program-paths.ts";
 import type { Io } from "../../process/io.ts";
 import { readTextIfThere } from "../../process/user-files.ts";
@@ -270,7 +270,7 @@ export function writeHookScript(io: Io, places: HookPlaces): string {
   const text = hookText(io, places);
   const disk = new NodeDisk();
   makeMissingFolders(disk, dirname(path), 0o700);
-  writeFileDurably(disk, path, Buffer.from(text), { mode: 0o755, mark: `.${process.pid}` });
+  writeFileDurably(disk, path, Buffer.from(text), { mode: 0o755, mark: uniqueMark() });
   return path;
 }
 

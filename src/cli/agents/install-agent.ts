@@ -179,12 +179,15 @@ function foldersAround(path: string, count: number): string[] {
 }
 
 /**
- * Writes the planned changes and backups. Removes a backup that is equal to the new text of its file. Throws system
- * errors.
+ * Writes the planned changes and backups. Removes a backup that is equal to the new text of its file. Skips a file that
+ * another process has changed as planned. Throws `REFUSED` for a file that was changed otherwise since it was planned,
+ * so that no setting is lost that the agent or another program has just written. Throws system errors.
  */
 export function carryOut(plans: readonly FilePlan[]): void {
   for (const { path, before, after, backup, folders } of plans) {
-    if (after === before) continue;
+    const now = readConfig(path);
+    if (after === before || now === after) continue;
+    if (now !== before) throw changedSince(path);
     if (backup !== undefined && before !== undefined) replaceUserFile(backup, before, 0o600);
     if (after === undefined) {
       removeUserFile(path);
@@ -192,6 +195,14 @@ export function carryOut(plans: readonly FilePlan[]): void {
     } else replaceUserFile(path, after);
     if (after !== undefined && readTextIfThere(backupOf(path)) === after) removeUserFile(backupOf(path));
   }
+}
+
+function changedSince(path: string): ChronicleError {
+  const hint = "give the same command again; files that are done already stay as they are";
+  return new ChronicleError("REFUSED", `${path} was changed by another program at this moment`, {
+    hint,
+    data: { path },
+  });
 }
 
 function removeIfEmpty(folders: readonly string[]): void {

@@ -1,12 +1,11 @@
 import { join } from "node:path";
 import type { Disk } from "../../disk/disk.ts";
 import { makeMissingFolders } from "../../disk/make-folders.ts";
-import { createFileDurably } from "../../disk/write-fully.ts";
+import { createFileDurably, uniqueMark } from "../../disk/write-fully.ts";
 import { hashToken, newToken } from "../../server/callers/token.ts";
 import { readWholeFile, statBehindLink } from "../../process/user-files.ts";
 import { usageError } from "../../process/usage-error.ts";
 import { FileTokenStore } from "../../daemon/file-token-store.ts";
-import { newUlid } from "../../util/ulid.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
 /** The minimum length of a token, in characters. A person may have chosen the token, but it must be hard to guess. */
@@ -59,7 +58,7 @@ function tokenOf(disk: Disk, { given, file, configFolder }: TokenPlaces): Operat
   if (stat === undefined) {
     makeMissingFolders(disk, configFolder, 0o700);
     // Several servers can share the folder. All servers that start for the first time use the first server's token.
-    createFileDurably(disk, path, Buffer.from(`${newToken()}\n`), { mark: `.${process.pid}-${newUlid()}` });
+    createFileDurably(disk, path, Buffer.from(`${newToken()}\n`), { mark: uniqueMark() });
   } else if ((stat.mode & 0o077) !== 0) {
     throw usageError(`others can read ${path}`, `let only yourself read it: chmod 600 ${quotePath(path)}`);
   }
