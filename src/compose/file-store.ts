@@ -94,11 +94,13 @@ class FileStore implements StoreApi {
     const [first] = roots;
     if (first === undefined) throw new ChronicleError("USAGE", "there is no folder to track", { hint: "name one" });
     await this.#refuseAgentsForce(options, first);
-    const existing = await this.#existing(roots, first, options);
+    const find = (): Promise<ListedWorkspace | undefined> => this.#existing(roots, first, options);
+    // Nobody can see a new history of the folder while its baseline is being recorded, so an adoption waits for it.
+    const existing = await (options.adopt === undefined ? find() : withBeginning(this.#parts, first.folder, find));
     if (existing !== undefined) return this.#initialised(await this.#openId(existing.id), false, role);
     await this.#refuseOtherFormats();
     return withBeginning(this.#parts, first.folder, async () => {
-      const begun = await this.#existing(roots, first, options);
+      const begun = await find();
       const opened = begun === undefined ? await this.#begin(roots, options) : await this.#openId(begun.id);
       return this.#initialised(opened, begun === undefined, role);
     });

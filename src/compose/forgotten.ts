@@ -14,7 +14,7 @@ import { listedWorkspace, type ListedWorkspace } from "../store/roots-cache.ts";
 import { refuseOthersStore } from "../store/store-owner.ts";
 import { SyncTokens } from "../store/sync-tokens.ts";
 import { tombstoneOf } from "./note-given-up.ts";
-import { endedName, moveWorkspace, withNames } from "../store/workspace-file.ts";
+import { endedName, moveWorkspace, withBeginning, withNames } from "../store/workspace-file.ts";
 import { optional } from "../util/optional.ts";
 
 /**
@@ -62,7 +62,7 @@ export interface ForgottenShape {
 
 /**
  * Forgets a workspace: writes a note beside the key, and moves the workspace's folder to the forgotten histories. With
- * `now`, also frees the history at once, for good.
+ * `now`, also frees the history at once, for good. Throws `NOT_FOUND` if another process has forgotten it already.
  */
 export async function forgetWorkspace(
   parts: StoreParts,
@@ -75,6 +75,7 @@ export async function forgetWorkspace(
   const stone = await tombstoneOf(parts, workspace, { grace: how.now ? 0 : GRACE_MS });
   const { layout } = parts;
   await withNames(parts, async () => {
+    if (!isThere(parts, id)) throw forgottenAlready(id);
     makeFolders(parts.backends.disk, layout.forgotten);
     const to = `${layout.forgotten}/${id}`;
     const before = async (): Promise<void> => {
@@ -88,13 +89,27 @@ export async function forgetWorkspace(
   });
 }
 
+function forgottenAlready(id: string): ChronicleError {
+  return new ChronicleError("NOT_FOUND", `another process has just forgotten the workspace ${id}`, {
+    hint: "`chronicle unforget` lists what can be brought back",
+    data: { workspace: id },
+  });
+}
+
 /**
  * Brings back a forgotten history, or a given-up part of a history, by its id, its name, or a unique prefix of its id.
  * Returns the id of the workspace. Throws `NOT_FOUND` if nothing matches, `AMBIGUOUS` if several match, and `UNSAFE` if
  * another workspace has the id, name or folder of the history now.
  */
-export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<string> {
+export async function unforgetWorkspace(parts: StoreParts, asked: string): Promise<string> {
   refuseOthersStore(parts.backends.disk, { home: parts.layout.home, configFolder: parts.configFolder });
+  const folder = await folderOfForgotten(parts, forgottenBy(forgottenIn(parts), asked).id);
+  const back = (): Promise<string> => bringBack(parts, asked);
+  // Nobody can see a new history of the folder while its baseline is being recorded.
+  return folder === undefined ? back() : withBeginning(parts, folder, back);
+}
+
+function bringBack(parts: StoreParts, asked: string): Promise<string> {
   return withNames(parts, async () => {
     const { disk } = parts.backends;
     const found = forgottenBy(forgottenIn(parts), asked);
@@ -113,6 +128,12 @@ export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<str
     new Tombstones(parts).remove(one.id);
     return one.id;
   });
+}
+
+/** Returns the first root's folder; `undefined` if the history has none, or if its record cannot be read. */
+async function folderOfForgotten({ backends, layout }: StoreParts, id: string): Promise<string | undefined> {
+  const { last } = await lastWorkspaceRecord(backends, workspaceLayout(`${layout.forgotten}/${id}`), id);
+  return last?.record.roots.find(({ folder }) => folder !== "")?.folder;
 }
 
 /**

@@ -38,6 +38,7 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
     refuseOwnFolders(backends.disk, wholePath("the folder", given), what, [layout.home, configFolder]);
   const tasks: StoreTasks = {
     home: parts.layout.home,
+    isThere: () => isThere(parts, workspaceId),
     fileFaults: () => {
       const { workspaceJson, offRecord } = parts.layout.workspace(workspaceId);
       const { disk } = parts.backends;

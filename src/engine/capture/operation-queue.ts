@@ -172,10 +172,18 @@ export class OperationQueue {
     return done;
   }
 
-  /** Runs `work` at once. Throws `USAGE` if the workspace has been closed. */
+  /**
+   * Runs `work` at once. Throws `USAGE` if the workspace has been closed. If `work` fails and another process has
+   * forgotten the workspace, throws `NOT_FOUND`. The files of the history are then at another place, so that the error
+   * of `work` would wrongly say that the history is damaged.
+   */
   async whileOpen<T>(work: () => Promise<T>): Promise<T> {
     if (this.#closed) throw new ChronicleError("USAGE", "this workspace has been closed", { hint: "open it again" });
-    return withCode(work);
+    try {
+      return await withCode(work);
+    } catch (error) {
+      throw this.#context.store.isThere() ? error : forgotten(this.#context, error);
+    }
   }
 
   /**
@@ -238,6 +246,14 @@ export class OperationQueue {
     this.#hasTold = true;
     this.#context.tell?.(`${damage.message}: the answer covers only the part that can be read; ${damage.hint ?? ""}`);
   }
+}
+
+function forgotten({ workspaceId: id }: Context, cause: unknown): ChronicleError {
+  return new ChronicleError("NOT_FOUND", `the workspace ${id} was forgotten by another process`, {
+    hint: `\`chronicle unforget ${id}\` brings its history back; \`chronicle init\` begins a new one`,
+    data: { workspace: id },
+    cause,
+  });
 }
 
 /**

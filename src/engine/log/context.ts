@@ -275,6 +275,8 @@ export interface NeededElsewhere {
 export interface StoreTasks {
   /** The store's folder, for people. */
   readonly home: string;
+  /** False if another process has forgotten the workspace since it was opened. */
+  isThere(): boolean;
   /** Returns the faults of the workspace's files. Does not check the log and the contents. */
   fileFaults(): readonly { readonly where: string; readonly fault: string }[];
   /**
