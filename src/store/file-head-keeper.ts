@@ -13,14 +13,8 @@ import {
   vkeyOf,
 } from "../core/log/signed-head.ts";
 import type { Disk } from "../disk/disk.ts";
-import {
-  createFileDurably,
-  folderOf,
-  readFully,
-  uniqueMark,
-  writeFileDurably,
-  writeFully,
-} from "../disk/write-fully.ts";
+import { readDiskFile } from "../disk/read-disk-file.ts";
+import { createFileDurably, folderOf, uniqueMark, writeFileDurably, writeFully } from "../disk/write-fully.ts";
 
 const KEY_NAME = "chronicle";
 
@@ -367,17 +361,13 @@ function markOf(disk: Disk, path: string): string {
   return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
 }
 
-/** Returns the text of a file; `undefined` if there is no such file. */
+/**
+ * Returns the text of a file; `undefined` if there is no such file. Another process may replace or remove the file at the
+ * same time.
+ */
 export function readText(disk: Disk, path: string): string | undefined {
-  const stat = disk.lstat(path);
-  if (stat === undefined) return undefined;
-  const fd = disk.open(path, "read");
-  try {
-    const bytes = Buffer.alloc(stat.size);
-    return bytes.subarray(0, readFully(disk, fd, bytes, 0)).toString("utf8");
-  } finally {
-    disk.close(fd);
-  }
+  // Often there is no file, and `lstat` of a missing file costs a tenth of `open`.
+  return disk.lstat(path) === undefined ? undefined : readDiskFile(disk, path)?.toString("utf8");
 }
 
 /** Like `readText`, for a derived file. A file that this user is not permitted to read is treated as missing. */

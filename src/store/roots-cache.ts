@@ -39,6 +39,9 @@ interface CacheChange {
   readonly durably?: boolean;
 }
 
+/** The number of times that a change of the cache is tried while other processes change it. */
+const MOST_ATTEMPTS = 10;
+
 /**
  * A cache of the store's workspaces in `cache/roots.json`, derived from the logs. With the cache, a command need not
  * read every log.
@@ -104,13 +107,18 @@ export class RootsCache {
 
   /**
    * Changes the cache file, and keeps the entries that other processes have added. Of two records of a workspace, keeps
-   * the later one.
+   * the later one. If another process changes the file at the same time, begins again with its entries. Otherwise, an
+   * older record could take the place of a later one, and stay.
    */
   #change({ fresh, gone, durably = false }: CacheChange): void {
-    const all = new Map(this.#load());
-    for (const one of fresh) if (one.seq >= (all.get(one.id)?.seq ?? 0)) all.set(one.id, one);
-    for (const id of gone) all.delete(id);
-    this.#save([...all.values()], durably);
+    for (let attempt = 1; ; attempt += 1) {
+      const all = new Map(this.#load());
+      const mark = this.#loaded?.mark;
+      for (const one of fresh) if (one.seq >= (all.get(one.id)?.seq ?? 0)) all.set(one.id, one);
+      for (const id of gone) all.delete(id);
+      const mayReplace = (): boolean => attempt === MOST_ATTEMPTS || this.#mark() === mark;
+      if (this.#save([...all.values()], durably, mayReplace)) return;
+    }
   }
 
   #ids(): string[] {
@@ -136,15 +144,23 @@ export class RootsCache {
   }
 
   #load(): ReadonlyMap<string, ListedWorkspace> {
-    const file = `${this.#layout.home}/cache/roots.json`;
-    const stat = this.#disk.lstat(file);
-    // Each write replaces the file, so the mark of a changed cache differs.
-    const mark = stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
-    if (this.#loaded?.mark !== mark) this.#loaded = { mark, known: parsed(readDerived(this.#disk, file)) };
+    const mark = this.#mark();
+    if (this.#loaded?.mark !== mark) this.#loaded = { mark, known: parsed(readDerived(this.#disk, this.#file)) };
     return this.#loaded.known;
   }
 
-  #save(listed: readonly ListedWorkspace[], durably: boolean): void {
+  get #file(): string {
+    return `${this.#layout.home}/cache/roots.json`;
+  }
+
+  /** Returns a text that differs after each change of the file, because each write replaces the file. */
+  #mark(): string {
+    const stat = this.#disk.lstat(this.#file);
+    return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
+  }
+
+  /** Writes the file. Leaves it as it is and returns false if `mayReplace` returns false right before the end. */
+  #save(listed: readonly ListedWorkspace[], durably: boolean, mayReplace: () => boolean): boolean {
     const folder = `${this.#layout.home}/cache`;
     makeFolders(this.#disk, folder);
     const temporary = `${folder}/roots.json.${newUlid()}`;
@@ -155,8 +171,13 @@ export class RootsCache {
     } finally {
       this.#disk.close(fd);
     }
-    this.#disk.rename(temporary, `${folder}/roots.json`);
+    if (!mayReplace()) {
+      this.#disk.unlink(temporary);
+      return false;
+    }
+    this.#disk.rename(temporary, this.#file);
     if (durably) this.#disk.syncFolder(folder);
+    return true;
   }
 }
 
