@@ -1,7 +1,8 @@
 import type { RecordStoreOptions, StandaloneRecordStoreApi } from "../api/record-api.ts";
 import { ChronicleError, withCode } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
-import { readFully, writeFileDurably } from "../disk/write-fully.ts";
+import { readDiskFile } from "../disk/read-disk-file.ts";
+import { writeFileDurably } from "../disk/write-fully.ts";
 import { recordStoreLayout, type RecordStoreLayout } from "../storage/layout.ts";
 import { FolderLedger } from "../engine/records/folder-ledger.ts";
 import type { RecordFiles } from "../engine/records/record-files.ts";
@@ -112,14 +113,6 @@ class DiskRecordFiles implements RecordFiles {
   }
 
   #read(path: string): Buffer | undefined {
-    const stat = this.#disk.lstat(path);
-    if (stat === undefined) return undefined;
-    const fd = this.#disk.open(path, "read");
-    try {
-      const bytes = Buffer.alloc(stat.size);
-      return bytes.subarray(0, readFully(this.#disk, fd, bytes, 0));
-    } finally {
-      this.#disk.close(fd);
-    }
+    return this.#disk.lstat(path) === undefined ? undefined : readDiskFile(this.#disk, path);
   }
 }
