@@ -48,7 +48,7 @@ describe("the timeline lists everything that happened", () => {
       ["turn", "agent claude", "write_file: c.txt", "c.txt", "+1 -0", 1],
       ["turn", "agent claude", "write_file: a.txt", "a.txt b.txt", "+3 -1", 2],
       ["run", "command human", "sh -c 'mkdir vendor; for i in ", "vendor8", "+8 -0", 0],
-      ["edit", "person human", "edits by nobody that was recor", "mine.txt", "+1 -0", 0],
+      ["edit", "person human", "edits outside of recorded work", "mine.txt", "+1 -0", 0],
       ["baseline", "person human", "baseline of 1 path", "", "", 0],
     ]);
   });

@@ -66,7 +66,7 @@ it("list names the edits before a run without the changes of an undo and a redo 
   box.write("f", "3\n");
   box.run(["run", "--", "true"]);
   const { stdout } = await box.must(["list"]);
-  expect(stdout).toMatch(/by nobody that was recorded {2,}f {2,}/);
+  expect(stdout).toMatch(/outside of recorded work {2,}f {2,}/);
 });
 
 it("list prints for each snapshot a command that restores the state before it, and one example that restores it", async () => {

@@ -19,7 +19,7 @@ describe("Truth 78: the list while a transaction is open, and after it", () => {
       );
     const edits = [
       { summary: "snapshot", changed: 1, back: `chronicle restore seq:${before}` },
-      { summary: "edits by nobody that was recorded", changed: 1, back: `chronicle restore seq:${begun}` },
+      { summary: "edits outside of recorded work", changed: 1, back: `chronicle restore seq:${begun}` },
     ];
     expect(own((await workspace.recent()).items)).toEqual([
       ...edits,

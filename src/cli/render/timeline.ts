@@ -305,7 +305,7 @@ function textOf(item: RecentItem, now: number): string {
  */
 function foundText({ timestamp, changed_since: since = "" }: RecentItem, now: number): string {
   const [found, from] = [localMinute(timestamp, now), localMinute(since, now)];
-  return `found at ${found}, changed since ${from}, by nobody that was recorded`;
+  return `found at ${found}, changed since ${from}, outside of recorded work`;
 }
 
 function pathsText({ paths, more_paths: more = 0, changed, kind }: RecentItem): string {

@@ -48,7 +48,7 @@ function summaryOf({ kind, actor, candidates }: Burst): string {
   if (count > 1) return `edits: any of ${count} pieces of work may have made them`;
   if (actor === "ambiguous") return "edits: it is not known who made them";
   if (kind === "watch") return "edits, seen by a watch";
-  return whoOf(actor) === "person" ? "edits by nobody that was recorded" : `edits that ${actor} reported`;
+  return whoOf(actor) === "person" ? "edits outside of recorded work" : `edits that ${actor} reported`;
 }
 
 /**
