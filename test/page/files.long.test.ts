@@ -28,6 +28,11 @@ describeWithBrowser("the files", () => {
     const slider = page.getByRole("slider", { name: "State of the file" });
     await page.getByText("3 of 3").waitFor();
     await page.locator(".cm-changedLine", { hasText: "third" }).waitFor();
+    const states = page.getByRole("region", { name: "All states of the file, newest first" });
+    await states
+      .getByRole("listitem")
+      .filter({ hasText: /claude.*tool call.*Write more notes/ })
+      .waitFor();
     await page.getByRole("tab", { name: "Who wrote each line" }).click();
     const lines = page.getByRole("region", { name: "Who wrote each line" });
     await lines.getByText("second", { exact: true }).waitFor();

@@ -69,6 +69,45 @@ describeWithBrowser("taking work back", () => {
     await dialog.waitFor({ state: "detached" });
   });
 
+  it("stays with the last turn once it is taken back, and says what was done", async () => {
+    await using box = await servedStore(async (one) => {
+      await history(one);
+      await one.turn("p2", "Add a page of help", { "help.txt": () => one.write("help.txt", "help\n") });
+    });
+    const view = `/w/${await box.workspace()}/changes`;
+    await using tab = await openTab(await box.address(view), { expected: /status of 404/ });
+    const { page } = tab;
+    await page.getByRole("heading", { name: "Add a page of help" }).waitFor();
+    // Whoever is given the address sees the same turn, and not the last one of a later time.
+    await expect.poll(() => new URL(page.url()).searchParams.get("work"), SOON).toContain("p2");
+    await page.getByRole("button", { name: "Take it back…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Take it back" });
+    await dialog.getByRole("button", { name: "Take it back" }).click();
+    await dialog.getByText("1 path changed. Everything else stays.").waitFor();
+    // The list of what happened is read again meanwhile.
+    await page.locator(".work-line .tag", { hasText: "undone" }).waitFor();
+    await dialog.getByRole("button", { name: "Back to how it was" }).click();
+    await dialog.getByText("Back again:").waitFor();
+    expect(box.read("help.txt")).toBe("help\n");
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await page.getByRole("heading", { name: "Add a page of help" }).waitFor();
+  });
+
+  it("goes from the difference to its parts, by a button", async () => {
+    await using box = await servedStore(history);
+    const view = `/w/${await box.workspace()}/changes?file=src/login.ts`;
+    const viewport = { width: 1000, height: 500 };
+    await using tab = await openTab(await box.address(view), { viewport });
+    const { page } = tab;
+    const first = page.getByRole("button", { name: "Take this back" }).first();
+    const isSeen = async (): Promise<boolean> => ((await first.boundingBox())?.y ?? Infinity) < viewport.height;
+    await page.locator(".cm-changedLine", { hasText: "changed 57" }).first().waitFor();
+    await first.waitFor();
+    expect(await isSeen()).toBe(false);
+    await page.getByRole("button", { name: "Take parts back" }).click();
+    await expect.poll(isSeen, SOON).toBe(true);
+  });
+
   it("does undone work again from the timeline", async () => {
     await using box = await servedStore(async (one) => {
       await history(one);

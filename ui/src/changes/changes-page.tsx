@@ -1,10 +1,11 @@
-import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { Navigate, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { type FormEvent, useMemo, useState } from "react";
 import type { ChangesShape } from "../../../src/api/action-shapes.ts";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
 import { useChanges, useRecent } from "../data/queries.ts";
 import { parseWork, undoOf, type WorkRef, workOf, workText } from "../data/work-ref.ts";
 import { Actor } from "../parts/actor.tsx";
+import { gitWords } from "../parts/git-words.ts";
 import { Empty, Loading, Problem } from "../parts/states.tsx";
 import { PathText } from "../parts/path-text.tsx";
 import { Ago } from "../parts/time.tsx";
@@ -21,7 +22,8 @@ import "./changes.css";
 /** What some work changed, file by file: by default the last turn, or the last work where no agent was. */
 export function ChangesPage() {
   const { workspace } = useParams({ from: "/w/$workspace" });
-  const { work: asked } = useSearch({ from: "/w/$workspace/changes" });
+  const search = useSearch({ from: "/w/$workspace/changes" });
+  const { work: asked } = search;
   const { data, error } = useRecent(workspace, 60);
   if (asked !== undefined) {
     const work = parseWork(asked);
@@ -33,7 +35,10 @@ export function ChangesPage() {
   if (data === undefined) return <Loading />;
   const item = lastWork(data.items);
   if (item === undefined) return <Empty title="Nothing was changed yet" />;
-  return <Changes key={item.id} workspace={workspace} work={workOf(item)} item={item} />;
+  // The address names the work from now on. Otherwise, the view would go to other work once this work is taken back, or
+  // once a newer turn is recorded.
+  const named = { ...search, work: workText(workOf(item)) };
+  return <Navigate to="/w/$workspace/changes" params={{ workspace }} search={named} replace />;
 }
 
 function lastWork(items: readonly RecentItem[]): RecentItem | undefined {
@@ -163,9 +168,9 @@ function selectionWords({ select }: WorkRef, selection: string): string {
 function BesideChanges({ changes: { git = [], ambiguous, notes = [] } }: { readonly changes: ChangesShape }) {
   return (
     <div className="beside-changes">
-      {git.map(({ path, refs, also }) => (
-        <p key={path}>
-          <span className="tag">git</span> {[...refs.map(({ name }) => name), ...also].map(visible).join(", ")}
+      {git.map((change) => (
+        <p key={change.path}>
+          <span className="tag">git</span> {gitWords(change)}
         </p>
       ))}
       {ambiguous.length === 0 ? null : (

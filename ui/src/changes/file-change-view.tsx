@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import { Columns2, History, Rows2, Square, SquareCheck, WrapText } from "lucide-react";
+import { Columns2, History, Rows2, Square, SquareCheck, Undo2, WrapText } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useState, useSyncExternalStore } from "react";
 import type { UndoOptions } from "../../../src/api/workspace-api.ts";
 import { useMayChange } from "../data/api.ts";
@@ -9,7 +9,7 @@ import { LineCounts, PathText } from "../parts/path-text.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
 import { size, visible } from "../parts/words.ts";
 import { useKeys } from "../shell/use-keys.ts";
-import { Hunks } from "../undo/hunks.tsx";
+import { Hunks, PARTS_ID } from "../undo/hunks.tsx";
 import { Images } from "./images.tsx";
 import type { FileChange } from "./net-changes.ts";
 
@@ -56,7 +56,7 @@ export function FileChangeView({ workspace, change, undo, isSeen, onSeen }: File
   const [layout, setLayout] = useLayout();
   const [isLoose, setLoose] = useState(false);
   const [counts, setCounts] = useState<{ readonly added: number; readonly removed: number }>();
-  const mayChange = useMayChange();
+  const mayTakeBack = useMayChange() && undo !== undefined;
   const other = layout === "split" ? "unified" : "split";
   const switchLayout = (): void => setLayout(other);
   useKeys({ s: switchLayout, w: () => setLoose((now) => !now) });
@@ -67,6 +67,7 @@ export function FileChangeView({ workspace, change, undo, isSeen, onSeen }: File
         change={change}
         counts={counts}
         toggles={{ isSeen, isLoose, isSplit: layout === "split" }}
+        onParts={mayTakeBack ? () => focusParts() : undefined}
         onSeen={onSeen}
         onLoose={() => setLoose((now) => !now)}
         onLayout={switchLayout}
@@ -88,11 +89,16 @@ export function FileChangeView({ workspace, change, undo, isSeen, onSeen }: File
           </Suspense>
         )}
       </Contents>
-      {mayChange && undo !== undefined ? (
-        <Hunks workspace={workspace} path={change.path} from={change.from} undo={undo} />
-      ) : null}
+      {mayTakeBack ? <Hunks workspace={workspace} path={change.path} from={change.from} undo={undo} /> : null}
     </article>
   );
+}
+
+/** Goes to the parts of the file that can be taken back, which are below the difference. */
+function focusParts(): void {
+  const parts = document.getElementById(PARTS_ID);
+  parts?.focus({ preventScroll: true });
+  parts?.scrollIntoView({ block: "start" });
 }
 
 interface FileHeadProps {
@@ -100,12 +106,14 @@ interface FileHeadProps {
   readonly change: FileChange;
   readonly counts: { readonly added: number; readonly removed: number } | undefined;
   readonly toggles: { readonly isSeen: boolean; readonly isLoose: boolean; readonly isSplit: boolean };
+  /** Absent if nothing can be taken back here. */
+  readonly onParts: (() => void) | undefined;
   readonly onSeen: () => void;
   readonly onLoose: () => void;
   readonly onLayout: () => void;
 }
 
-function FileHead({ workspace, change, counts, toggles, onSeen, onLoose, onLayout }: FileHeadProps) {
+function FileHead({ workspace, change, counts, toggles, onParts, onSeen, onLoose, onLayout }: FileHeadProps) {
   const { isSeen, isLoose, isSplit } = toggles;
   return (
     <header className="file-head">
@@ -118,17 +126,19 @@ function FileHead({ workspace, change, counts, toggles, onSeen, onLoose, onLayou
       {counts === undefined ? null : <LineCounts {...counts} />}
       <Permissions change={change} />
       <span className="grow" />
-      <button
-        type="button"
-        className="button looked-at"
-        aria-pressed={isSeen}
-        onClick={onSeen}
-        title={isSeen ? "Looked at (v)" : "Mark as looked at (v)"}
-        aria-label="Looked at"
-      >
-        {isSeen ? <SquareCheck size={15} aria-hidden="true" /> : <Square size={15} aria-hidden="true" />}
-        <span className="looked-at-words">Looked at</span>
-      </button>
+      {onParts === undefined ? null : (
+        <button
+          type="button"
+          className="button"
+          onClick={onParts}
+          title="To the parts that can be taken back, below"
+          aria-label="Take parts back"
+        >
+          <Undo2 size={15} aria-hidden="true" />
+          <span className="head-words">Take parts back</span>
+        </button>
+      )}
+      <SeenButton isSeen={isSeen} onSeen={onSeen} />
       <button
         type="button"
         className="icon-button"
@@ -159,6 +169,22 @@ function FileHead({ workspace, change, counts, toggles, onSeen, onLoose, onLayou
         <History size={15} aria-hidden="true" />
       </Link>
     </header>
+  );
+}
+
+function SeenButton({ isSeen, onSeen }: { readonly isSeen: boolean; readonly onSeen: () => void }) {
+  return (
+    <button
+      type="button"
+      className="button looked-at"
+      aria-pressed={isSeen}
+      onClick={onSeen}
+      title={isSeen ? "Looked at (v)" : "Mark as looked at (v)"}
+      aria-label="Looked at"
+    >
+      {isSeen ? <SquareCheck size={15} aria-hidden="true" /> : <Square size={15} aria-hidden="true" />}
+      <span className="head-words">Looked at</span>
+    </button>
   );
 }
 

@@ -48,8 +48,8 @@ it("changed permissions are said, alone or beside a changed content", () => {
   expect(netChanges([change("a", "modified", { ...bits, after_permissions: 0o644 })])[0]?.permissions).toBeUndefined();
 });
 
-it("the paths are in order", () => {
+it("the paths are in order, folder by folder", () => {
   expect(kinds([change("b", "created"), change("a/c", "created"), change("a", "created")])).toEqual([
-    ...["created a", "created a/c", "created b"],
+    ...["created a", "created b", "created a/c"],
   ]);
 });

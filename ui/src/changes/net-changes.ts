@@ -1,5 +1,5 @@
 import type { ChangeShape } from "../../../src/api/shapes.ts";
-import { givenPath } from "../parts/given-path.ts";
+import { folderAbove, givenPath } from "../parts/given-path.ts";
 
 /** One changed file of some work: its state before the first and after the last of the changes. */
 export interface FileChange {
@@ -22,7 +22,9 @@ export interface FileChange {
   readonly isInterrupted: boolean;
 }
 
-/** Returns one change for each path. A renamed file is one change, at its new path. */
+/**
+ * Returns one change for each path, folder by folder. A renamed file is one change, at its new path.
+ */
 export function netChanges(changes: readonly ChangeShape[]): FileChange[] {
   const byPath = Map.groupBy(changes, givenPath);
   const sources = new Map(changes.filter(({ renamed_to }) => renamed_to !== undefined).map((one) => [one.path, one]));
@@ -36,7 +38,13 @@ export function netChanges(changes: readonly ChangeShape[]): FileChange[] {
     const source = last.from === undefined ? undefined : sources.get(last.from);
     net.push({ ...netOf(path, first, last), isInterrupted: own.length > 1, ...renameOf(last, source) });
   }
-  return net.sort((a, b) => (a.path < b.path ? -1 : 1));
+  const folders = new Map(net.map(({ path }) => [path, folderAbove(path)]));
+  const folderOf = ({ path }: FileChange): string => folders.get(path) ?? "";
+  return net.sort((a, b) => compared(folderOf(a), folderOf(b)) || compared(a.path, b.path));
+}
+
+function compared(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function netOf(path: string, first: ChangeShape, last: ChangeShape): Omit<FileChange, "isInterrupted"> {

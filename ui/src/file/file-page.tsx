@@ -2,9 +2,10 @@ import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Download } from "lucide-react";
 import { type ComponentProps, lazy, Suspense, useState } from "react";
+import type { RecentItem } from "../../../src/api/recent-api.ts";
 import type { IterationShape } from "../../../src/api/shapes.ts";
 import { useWorkspaceApi } from "../data/api.ts";
-import { useIterations, useText } from "../data/queries.ts";
+import { useIterations, useRecent, useText } from "../data/queries.ts";
 import { Actor } from "../parts/actor.tsx";
 import { readName } from "../parts/given-path.ts";
 import { PathText } from "../parts/path-text.tsx";
@@ -152,12 +153,15 @@ function TabButton({
   );
 }
 
+/** The words for causes whose names are terms of the format. */
+const CAUSES: Readonly<Record<string, string>> = { capture: "edit", action: "tool call" };
+
 function Iteration({ iteration }: { readonly iteration: IterationShape }) {
   const { actor, cause, timestamp, deleted, size: bytes } = iteration;
   return (
     <span className="iteration-facts">
       <Actor actor={actor} who={whoOf(iteration)} />
-      <span className="quiet">{cause}</span>
+      <span className="quiet">{CAUSES[cause] ?? cause}</span>
       <Ago at={new Date(timestamp).toISOString()} />
       {deleted === true ? <span className="tag warn">deleted</span> : <span className="quiet">{size(bytes)}</span>}
     </span>
@@ -274,7 +278,18 @@ interface IterationListProps {
 
 const MOST = 500;
 
+/** The number of the newest lines of the timeline that are searched for the reasons of states. */
+const LINES_READ = 60;
+
+/** Returns what the work that made a state was for, such as the prompt of its turn or the command of its run. */
+function reasonFor({ seq, session, operation }: IterationShape, items: readonly RecentItem[]): string | undefined {
+  const isOf = ({ kind, id, session: own, from_seq: from, to_seq: to }: RecentItem): boolean =>
+    id === (operation ?? session) || (kind === "turn" && own === session && from < seq && seq <= to);
+  return items.find(isOf)?.summary;
+}
+
 function IterationList({ workspace, path, iterations, current }: IterationListProps) {
+  const { data } = useRecent(workspace, LINES_READ);
   return (
     <section className="iterations" aria-label="All states of the file, newest first">
       <h2>All states</h2>
@@ -294,6 +309,7 @@ function IterationList({ workspace, path, iterations, current }: IterationListPr
               >
                 <span className="quiet iteration-number">{one.iteration}</span>
                 <Iteration iteration={one} />
+                <span className="iteration-why">{visible(reasonFor(one, data?.items ?? []) ?? "")}</span>
               </Link>
             </li>
           ))}

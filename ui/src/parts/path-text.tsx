@@ -2,13 +2,16 @@ import { readPath } from "./given-path.ts";
 import { visible } from "./words.ts";
 
 /** A path: the folders quiet, the name plain. In a narrow place, the folders are cut first. */
-export function PathText({ path }: { readonly path: string }) {
+export function PathText({ path, isFolder = false }: { readonly path: string; readonly isFolder?: boolean }) {
   const shown = visible(readPath(path));
   const slash = shown.lastIndexOf("/");
   return (
     <span className="path" title={shown}>
       {slash < 0 ? null : <span className="path-folder">{shown.slice(0, slash + 1)}</span>}
-      <bdi className="path-name">{shown.slice(slash + 1)}</bdi>
+      <bdi className="path-name">
+        {shown.slice(slash + 1)}
+        {isFolder ? "/" : ""}
+      </bdi>
     </span>
   );
 }

@@ -38,18 +38,23 @@ export interface Paper {
 export function drawLanes(paper: Paper, picture: Picture): void {
   const { context, width, height } = paper;
   context.clearRect(0, 0, width, height);
-  drawAxis(paper, picture.span);
+  context.font = FONT;
+  const { span, playhead } = picture;
+  const flag = playhead === undefined ? undefined : flagOf(paper, span, playhead);
+  drawAxis(paper, span, flag);
   for (const [row, lane] of picture.lanes.entries()) drawLane(paper, picture, { lane, y: AXIS_PX + row * LANE_PX });
-  if (picture.playhead !== undefined) drawPlayhead(paper, picture.span, picture.playhead);
+  if (flag !== undefined) drawPlayhead(paper, flag);
 }
 
 function xOf({ width }: Paper, span: Span, time: number): number {
   return NAMES_PX + positionOf(span, time, width - NAMES_PX);
 }
 
-function drawAxis(paper: Paper, span: Span): void {
+const FONT = "11px system-ui, sans-serif";
+
+/** Draws the times. A label that has no room before the right edge is left out, and so is one under the flag. */
+function drawAxis(paper: Paper, span: Span, flag: Flag | undefined): void {
   const { context, width, height, colour } = paper;
-  context.font = "11px system-ui, sans-serif";
   context.textBaseline = "middle";
   for (const { time, label } of ticksOf(span, width - NAMES_PX)) {
     const x = Math.round(xOf(paper, span, time)) + 0.5;
@@ -59,8 +64,10 @@ function drawAxis(paper: Paper, span: Span): void {
     context.moveTo(x, AXIS_PX);
     context.lineTo(x, height);
     context.stroke();
+    const end = x + 4 + context.measureText(label).width;
+    if (end > width || (flag !== undefined && x + 4 < flag.left + flag.width && end > flag.left)) continue;
     context.fillStyle = colour("--text-quiet");
-    context.fillText(label, Math.min(x + 4, width - 48), AXIS_PX / 2);
+    context.fillText(label, x + 4, AXIS_PX / 2);
   }
 }
 
@@ -169,22 +176,33 @@ function drawRing({ context, colour }: Paper, x: number, middle: number): void {
   context.stroke();
 }
 
-function drawPlayhead(paper: Paper, span: Span, time: number): void {
-  const { context, width, height, colour } = paper;
+/** The line of the playhead, and the label with its time at the upper end of the line. */
+interface Flag {
+  readonly x: number;
+  readonly label: string;
+  readonly left: number;
+  readonly width: number;
+}
+
+/** Returns the place of the playhead, if its time is shown. */
+function flagOf(paper: Paper, span: Span, time: number): Flag | undefined {
   const x = Math.round(xOf(paper, span, time)) + 0.5;
-  if (x < NAMES_PX || x > width) return;
+  if (x < NAMES_PX || x > paper.width) return undefined;
+  const label = clockTime(time);
+  const width = paper.context.measureText(label).width + 10;
+  return { x, label, width, left: Math.min(Math.max(NAMES_PX, x - width / 2), paper.width - width) };
+}
+
+function drawPlayhead({ context, height, colour }: Paper, { x, label, left, width }: Flag): void {
   context.strokeStyle = colour("--accent");
   context.lineWidth = 1.5;
   context.beginPath();
   context.moveTo(x, AXIS_PX - 6);
   context.lineTo(x, height);
   context.stroke();
-  const label = clockTime(time);
-  const labelWidth = context.measureText(label).width + 10;
-  const left = Math.min(Math.max(NAMES_PX, x - labelWidth / 2), width - labelWidth);
   context.fillStyle = colour("--accent");
   context.beginPath();
-  context.roundRect(left, 3, labelWidth, 17, 4);
+  context.roundRect(left, 3, width, 17, 4);
   context.fill();
   context.fillStyle = colour("--on-accent");
   context.fillText(label, left + 5, 12);

@@ -7,6 +7,7 @@ import { type WorkRef, workOf, workText } from "../data/work-ref.ts";
 import { ChangedFiles } from "../changes/changed-files.tsx";
 import { netChanges } from "../changes/net-changes.ts";
 import { Actor } from "../parts/actor.tsx";
+import { gitWords } from "../parts/git-words.ts";
 import { Command } from "../parts/command.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
 import { exactTime } from "../parts/time.tsx";
@@ -111,9 +112,7 @@ function Git({ item: { git = [] } }: { readonly item: RecentItem }) {
       {git.map(({ path, messages = [], refs, also }) => (
         <li key={path}>
           <span className="tag">git</span>{" "}
-          {messages.length > 0
-            ? messages.map(visible).join("; ")
-            : [...refs.map(({ name }) => name), ...also].map(visible).join(", ")}
+          {messages.length > 0 ? messages.map(visible).join("; ") : gitWords({ refs, also })}
         </li>
       ))}
     </ul>

@@ -145,22 +145,24 @@ const ItemRow = memo(function ItemRow({ item, isSelected, onSelect }: ItemRowPro
 });
 
 /** Shows the first paths of a line, and how many more there are. */
-function Paths({ item: { paths, more_paths = 0, actions } }: { readonly item: RecentItem }) {
+function Paths({ item: { kind, paths, more_paths = 0, actions } }: { readonly item: RecentItem }) {
   const [first, second, ...rest] = paths;
   if (first === undefined)
-    return (
+    return kind === "baseline" ? null : (
       <span className="quiet">
         {actions === undefined ? "no changes" : `${counted(actions, "action")}, no changes`}
       </span>
     );
-  const shown = [first, ...(second === undefined ? [] : [second])];
   const more = rest.reduce((sum, one) => sum + (one.files ?? 1), more_paths);
+  const moreThanFirst = more + (second === undefined ? 0 : (second.files ?? 1));
   return (
     <>
-      {shown.map((one) => (
-        <ShortPath key={one.path} path={one} />
-      ))}
-      {more === 0 ? null : <span className="quiet">and {more} more</span>}
+      <ShortPath path={first} />
+      <span className="second-path">
+        {second === undefined ? null : <ShortPath path={second} />}
+        {more === 0 ? null : <span className="quiet">and {more} more</span>}
+      </span>
+      {moreThanFirst === 0 ? null : <span className="quiet second-path-narrow">and {moreThanFirst} more</span>}
     </>
   );
 }

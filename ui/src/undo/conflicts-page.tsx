@@ -79,7 +79,10 @@ function NotOpen() {
 function NoConflicts({ children }: { readonly children: ReactNode }) {
   return (
     <Empty title="No open conflicts">
-      <p className="quiet">If an undo does not merge with later edits, the path stays as it is, and is listed here.</p>
+      <p className="quiet">
+        If an undo or a sync does not merge with other edits, the lines that conflict stay as they are, and are listed
+        here.
+      </p>
       {children}
     </Empty>
   );

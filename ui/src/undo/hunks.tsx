@@ -10,6 +10,9 @@ import { Loading, Problem } from "../parts/states.tsx";
 import { visibleLine } from "../parts/words.ts";
 import { Outcome } from "./outcome.tsx";
 
+/** The id of the list of parts in the document. */
+export const PARTS_ID = "parts-to-take-back";
+
 interface HunksProps {
   readonly workspace: string;
   readonly path: string;
@@ -50,8 +53,8 @@ export function Hunks({ workspace, path, from, undo }: HunksProps) {
   });
   const own = data?.find((one) => one.file === path);
   return (
-    <section className="hunks" aria-label="Take back parts of this file">
-      <h2>Take back parts of this file</h2>
+    <section id={PARTS_ID} tabIndex={-1} className="hunks" aria-label="Take back parts of this file">
+      <h2>{own?.hunks.length === 0 ? "Take back this file" : "Take back parts of this file"}</h2>
       {done === undefined ? null : <TakenBack result={done} isBusy={back.isPending} onBack={back.mutate} />}
       {act.error === null ? null : <Problem error={act.error} />}
       {back.error === null ? null : <Problem error={back.error} />}

@@ -1,5 +1,8 @@
+import { Link, useParams } from "@tanstack/react-router";
+import { Split } from "lucide-react";
 import type { GitChangeShape, RestoreShape, UndoShape } from "../../../src/api/shapes.ts";
 import { netChanges } from "../changes/net-changes.ts";
+import { gitWords } from "../parts/git-words.ts";
 import { PathText } from "../parts/path-text.tsx";
 import { counted, digits, visible } from "../parts/words.ts";
 
@@ -29,9 +32,15 @@ export function Outcome({ result, isDone = false }: OutcomeProps) {
           : `${counted(changes.length, "path")} ${verb}. Everything else stays.`}
       </p>
       <ul className="outcome-paths">
-        {changes.slice(0, MOST).map(({ path, kind }) => (
+        {changes.slice(0, MOST).map(({ path, kind, from, entry }) => (
           <li key={path} className={kind}>
-            <span className="outcome-word">{(isDone ? DONE_WORDS : WORDS)[kind]}</span> <PathText path={path} />
+            <span className="outcome-word">{(isDone ? DONE_WORDS : WORDS)[kind]}</span>{" "}
+            {from === undefined ? null : (
+              <>
+                <PathText path={from} /> <span aria-label="to">→</span>{" "}
+              </>
+            )}
+            <PathText path={path} isFolder={entry === "dir"} />
           </li>
         ))}
         {changes.length > MOST ? <li className="quiet">and {digits(changes.length - MOST)} more</li> : null}
@@ -40,11 +49,12 @@ export function Outcome({ result, isDone = false }: OutcomeProps) {
       <Named
         title={
           isDone
-            ? "Conflicts with later edits. In these files, the lines that conflict were left as they are (see Conflicts):"
+            ? "Conflicts with later edits. In these files, the lines that conflict were left as they are:"
             : "Conflicts with later edits. In these files, the lines that conflict would stay, and the others change:"
         }
         paths={unmerged.map(({ path, reason }) => ({ path, reason: reason === "content" ? "" : reason }))}
       />
+      {isDone && unmerged.length > 0 ? <ToConflicts /> : null}
       <Named
         title="Left as they are:"
         paths={result.skipped.map(({ path, reason, detail }) => ({ path, reason: detail ?? reason }))}
@@ -55,6 +65,16 @@ export function Outcome({ result, isDone = false }: OutcomeProps) {
         </p>
       ))}
     </div>
+  );
+}
+
+function ToConflicts() {
+  const { workspace } = useParams({ strict: false });
+  if (workspace === undefined) return null;
+  return (
+    <Link to="/w/$workspace/conflicts" params={{ workspace }} className="button">
+      <Split size={15} aria-hidden="true" /> Settle the conflicts
+    </Link>
   );
 }
 
@@ -92,7 +112,7 @@ function gitText({ head_before: before, head_after: after, refs, also }: GitChan
     `${branch} ${commit?.slice(0, 7) ?? "none"}`.trim(),
   );
   if (from !== to) return `HEAD ${from} → ${to}`;
-  return [...refs.map(({ name }) => name), ...also].map(visible).join(", ");
+  return gitWords({ refs, also });
 }
 
 interface NamedProps {
