@@ -123,6 +123,41 @@ describeWithBrowser("the editor of conflicts", () => {
   });
   afterAll(() => box[Symbol.asyncDispose]());
 
+  it("folds what is unchanged in all three panes alike, and shows it by click or key", async () => {
+    await using tab = await openTab(await box.address(view), { expected: /status of 404/ });
+    const { page } = tab;
+    const { keyboard } = page;
+    await open(page, "code.txt");
+    const folds = page.getByRole("button", { name: "9 unchanged lines" });
+    const folded = page.getByText("line 28", { exact: true });
+    const isShown = async (): Promise<readonly number[]> => [await folds.count(), await folded.count()];
+    await expect.poll(isShown, SOON).toEqual([3, 0]);
+    // Parts of different lengths above the fold do not bring the panes out of step.
+    await keyboard.press("b");
+    const heights = async (): Promise<number> =>
+      new Set(await Promise.all((await folds.all()).map(async (one) => Math.round((await one.boundingBox())?.y ?? 0))))
+        .size;
+    await expect.poll(heights, SOON).toBe(1);
+
+    await folds.nth(1).click();
+    await expect.poll(isShown, SOON).toEqual([0, 3]);
+    await page.getByRole("button", { name: "Fold unchanged lines" }).click();
+    await expect.poll(isShown, SOON).toEqual([3, 0]);
+    await folds.first().focus();
+    await keyboard.press("Enter");
+    await expect.poll(isShown, SOON).toEqual([0, 3]);
+    await keyboard.press("f");
+    await expect.poll(isShown, SOON).toEqual([3, 0]);
+    await keyboard.press("f");
+
+    // A line that was edited is folded in no pane any more.
+    await page.getByRole("textbox", { name: "The result for code.txt" }).getByText("line 28", { exact: true }).click();
+    await keyboard.type("x");
+    await keyboard.press("Escape");
+    await keyboard.press("f");
+    await expect.poll(() => folds.count(), SOON).toBe(0);
+  });
+
   it("takes each part as the keys say, and keeps later edits and all ends of lines", async () => {
     await using tab = await openTab(await box.address(view), { expected: /status of 404/ });
     const { page } = tab;

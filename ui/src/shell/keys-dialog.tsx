@@ -16,6 +16,7 @@ const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ["v", "Mark the file as looked at"],
   ["n  p", "Next and previous part of a conflict"],
   ["c  t  b", "In a part, take the current lines, the other side's, or both"],
+  ["f", "Show or fold the unchanged lines of a conflict"],
   ["e  Esc", "Edit the result, and leave it"],
   ["Ctrl/⌘ Enter", "Settle the conflict with the result"],
   ["Esc", "Close, or go back"],

@@ -1,4 +1,4 @@
-import { ArrowDown, ArrowUp } from "lucide-react";
+import { ArrowDown, ArrowUp, FoldVertical, UnfoldVertical } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { counted } from "../parts/words.ts";
@@ -45,7 +45,7 @@ export function MergeEditor(props: MergeEditorProps) {
     if (mayEdit) panes.current?.edit();
   };
   useKeys({
-    ...{ n: step(1), p: step(-1), e: edit, "mod+Enter": save, "mod+s": save },
+    ...{ n: step(1), p: step(-1), e: edit, f: () => panes.current?.toggleFolds(), "mod+Enter": save, "mod+s": save },
     ...{ c: () => take("current"), t: () => take("other"), b: () => take("both") },
   });
   return (
@@ -62,6 +62,9 @@ export function MergeEditor(props: MergeEditorProps) {
         )}
         {mayEdit && state?.choices.length !== 0 ? <Choices otherName={otherName} onTake={take} /> : null}
         <span className="grow" />
+        {state === undefined || state.folds.all === 0 ? null : (
+          <FoldButton isAnyClosed={state.folds.closed > 0} onToggle={() => panes.current?.toggleFolds()} />
+        )}
         {mayEdit ? (
           <button type="button" className="button primary" title="Ctrl/⌘ Enter" disabled={!maySave} onClick={save}>
             Settle with this result
@@ -148,6 +151,17 @@ interface StepProps {
 function Step({ name, keyName, icon: Icon, onStep }: StepProps) {
   return (
     <button type="button" className="icon-button" aria-label={name} title={`${name} (${keyName})`} onClick={onStep}>
+      <Icon size={16} aria-hidden="true" />
+    </button>
+  );
+}
+
+/** Shows all unchanged lines, or folds them again. */
+function FoldButton({ isAnyClosed, onToggle }: { readonly isAnyClosed: boolean; readonly onToggle: () => void }) {
+  const Icon = isAnyClosed ? UnfoldVertical : FoldVertical;
+  const name = isAnyClosed ? "Show all lines" : "Fold unchanged lines";
+  return (
+    <button type="button" className="icon-button" aria-label={name} title={`${name} (f)`} onClick={onToggle}>
       <Icon size={16} aria-hidden="true" />
     </button>
   );

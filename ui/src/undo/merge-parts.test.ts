@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { bothOf, type MergePart, mergeParts } from "./merge-parts.ts";
+import { bothOf, foldedLines, type MergePart, mergeSides, type Sides } from "./merge-parts.ts";
 
 const LINE = fc.constantFrom("a\n", "b\n", "c\n", "\n");
 const TEXT = fc
@@ -17,6 +17,8 @@ function replaced(current: string, parts: readonly MergePart[], by: (part: Merge
   }
   return text + current.slice(at);
 }
+
+const mergeParts = (sides: Sides) => mergeSides(sides).parts;
 
 describe("the parts of a conflict", () => {
   it("are what an undo would change, if nothing was edited since", () => {
@@ -79,5 +81,53 @@ describe("the parts of a conflict", () => {
     ["a", "", "a"],
   ])("both sides of %j and %j are %j", (current, other, both) => {
     expect(bothOf({ current, other })).toBe(both);
+  });
+});
+
+describe("the equal lines of a conflict", () => {
+  const numbered = (count: number): string[] => Array.from({ length: count }, (_, i) => `${i}\n`);
+
+  it("are folded, but for three lines beside each difference, and short pieces", () => {
+    const base = numbered(60);
+    const sides = {
+      base: base.join(""),
+      // The lines 30 and 31 are edited by both sides, line 40 by the current one only, and line 45 by the other one.
+      current: base.with(30, "mine\n").with(31, "mine\nmore\n").with(40, "mine\n").join(""),
+      other: base.with(30, "theirs\n").with(31, "").with(45, "theirs\n").join(""),
+    };
+    const folded = foldedLines(sides, mergeSides(sides));
+    expect(folded.map(({ text, lines }) => [text.split("\n")[0], text.split("\n").at(-1), lines])).toEqual([
+      ["0", "26", 27],
+      ["49", "59", 11],
+    ]);
+  });
+
+  it("are the same lines at the same places of both sides, and leave no line out that differs", () => {
+    const word = fc.constantFrom("a\n", "b\n", "c\n");
+    const change = fc.tuple(fc.nat(39), word, fc.boolean());
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 5 }), (changes) => {
+        const side = (isOther: boolean): string =>
+          changes
+            .reduce((lines, [at, text, of]) => (of === isOther ? lines.with(at, text) : lines), numbered(40))
+            .join("");
+        const sides = { base: numbered(40).join(""), current: side(false), other: side(true) };
+        const merged = mergeSides(sides);
+        for (const { currentFrom, otherFrom, text } of [...merged.equal, ...foldedLines(sides, merged)]) {
+          expect(sides.current.slice(currentFrom).startsWith(text)).toBe(true);
+          expect(sides.other.slice(otherFrom).startsWith(text)).toBe(true);
+        }
+        const length = merged.equal.reduce((sum, { text }) => sum + text.length, 0);
+        const parts = merged.parts.reduce((sum, part) => sum + part.other.length, 0);
+        const own = changes.filter(([, , of]) => !of).length * 3;
+        expect(length + parts).toBeGreaterThanOrEqual(sides.other.length - own);
+      }),
+    );
+  });
+
+  it("are not folded where nothing differs", () => {
+    const text = numbered(60).join("");
+    const sides = { base: text, current: text, other: text };
+    expect(foldedLines(sides, mergeSides(sides))).toEqual([]);
   });
 });

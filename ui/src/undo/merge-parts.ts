@@ -20,6 +20,19 @@ export interface MergePart {
   readonly isDisputed: boolean;
 }
 
+/** Neighbouring lines that are equal in the current and in the other text. */
+export interface EqualLines {
+  readonly currentFrom: number;
+  readonly otherFrom: number;
+  readonly text: string;
+}
+
+/** The lines of two sides: those that are to be merged, and those that are equal. Both are in order. */
+export interface MergedSides {
+  readonly parts: readonly MergePart[];
+  readonly equal: readonly EqualLines[];
+}
+
 interface Edit {
   readonly start: number;
   readonly end: number;
@@ -34,27 +47,37 @@ interface Edit {
 const MOST_EDITS = 2_000;
 
 /**
- * Returns the parts that differ, in order. Lines that only the current state has changed are no part. If the current
- * state has no changes of its own, and each part of it is replaced with the other side, the result equals the other
- * text byte for byte.
+ * Returns the parts that differ, and the lines that are equal. Lines that only the current state has changed are
+ * neither. If the current state has no changes of its own, and each part of it is replaced with the other side, the
+ * result equals the other text byte for byte.
  */
-export function mergeParts({ base, current, other }: Sides): readonly MergePart[] {
+export function mergeSides({ base, current, other }: Sides): MergedSides {
   const old = linesOf(base);
   const edits = [...editsOf(old, linesOf(current), false), ...editsOf(old, linesOf(other), true)].toSorted(
     (a, b) => a.start - b.start,
   );
   const parts: MergePart[] = [];
+  const equal: EqualLines[] = [];
+  const addEqual = (lines: EqualLines): void => {
+    const last = equal.at(-1);
+    const isNext = last !== undefined && last.currentFrom + last.text.length === lines.currentFrom;
+    if (isNext && last.otherFrom + last.text.length === lines.otherFrom)
+      equal[equal.length - 1] = { ...last, text: last.text + lines.text };
+    else if (lines.text !== "") equal.push(lines);
+  };
   let at = 0;
   let [currentFrom, otherFrom] = [0, 0];
   for (const group of grouped(edits)) {
     const start = group[0]?.start ?? 0;
     const end = Math.max(...group.map((edit) => edit.end));
-    const same = old.slice(at, start).join("").length;
-    currentFrom += same;
-    otherFrom += same;
+    const same = old.slice(at, start).join("");
+    addEqual({ currentFrom, otherFrom, text: same });
+    currentFrom += same.length;
+    otherFrom += same.length;
     const [here, there] = [false, true].map((isOther) => sideOf(old, group, { isOther, start, end }));
     const isTouched = group.some(({ isOther }) => isOther);
-    if (isTouched && here !== there) {
+    if (here === there) addEqual({ currentFrom, otherFrom, text: here ?? "" });
+    else if (isTouched) {
       const isDisputed = group.some(({ isOther }) => !isOther);
       parts.push({ current: here ?? "", other: there ?? "", currentFrom, otherFrom, isDisputed });
     }
@@ -62,7 +85,37 @@ export function mergeParts({ base, current, other }: Sides): readonly MergePart[
     otherFrom += there?.length ?? 0;
     at = end;
   }
-  return parts;
+  addEqual({ currentFrom, otherFrom, text: old.slice(at).join("") });
+  return { parts, equal };
+}
+
+/** The number of equal lines that stay visible beside each difference, and the fewest lines that are folded. */
+const MARGIN = 3;
+const FEWEST = 6;
+
+/** Equal lines that are not needed to understand the differences, without the line feed of the last line. */
+export interface FoldedLines extends EqualLines {
+  readonly lines: number;
+}
+
+/** Returns the equal lines to fold: all that are not right beside a difference. Short pieces are not folded. */
+export function foldedLines({ current, other }: Sides, { parts, equal }: MergedSides): readonly FoldedLines[] {
+  if (parts.length === 0) return [];
+  return equal.flatMap((one) => {
+    const lines = linesOf(one.text);
+    const first = one.currentFrom === 0 && one.otherFrom === 0 ? 0 : MARGIN;
+    const isLast = isEnd(current, one.currentFrom, one) && isEnd(other, one.otherFrom, one);
+    const end = lines.length - (isLast ? 0 : MARGIN);
+    if (end - first < FEWEST) return [];
+    const skipped = lines.slice(0, first).join("").length;
+    const text = lines.slice(first, end).join("").replace(/\n$/, "");
+    const [currentFrom, otherFrom] = [one.currentFrom + skipped, one.otherFrom + skipped];
+    return [{ currentFrom, otherFrom, text, lines: end - first }];
+  });
+}
+
+function isEnd(side: string, from: number, { text }: EqualLines): boolean {
+  return from + text.length === side.length;
 }
 
 /** Returns the current side of a part, followed by the other side. Each of them begins on a new line. */

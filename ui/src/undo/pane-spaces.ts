@@ -63,19 +63,19 @@ export function spaces(): Extension {
 
 interface Pane {
   readonly view: EditorView;
-  readonly parts: readonly { readonly from: number; readonly to: number }[];
+  readonly places: readonly number[];
 }
 
 /** The difference between two heights, in pixels, up to which a space is not changed. */
 const TOLERANCE_PX = 1;
 
 /**
- * Returns the spaces of each pane which bring the beginning and the end of each part to the same height in all panes.
+ * Returns the spaces of each pane which bring each place to the same height in all panes. A place is a position in the
+ * text, and all panes have the same number of places, in order.
  * Returns `undefined` for a pane that already has these spaces.
  */
 export function alignPanes(panes: readonly Pane[]): readonly (readonly Space[] | undefined)[] {
-  const columns = panes.map(({ view, parts }) => {
-    const places = parts.flatMap(({ from, to }) => [from, to]);
+  const columns = panes.map(({ view, places }) => {
     const before = view.state.field(field).list;
     return {
       view,

@@ -4,7 +4,8 @@ import { Compartment, EditorState, type Extension, Text } from "@codemirror/stat
 import { EditorView, keymap } from "@codemirror/view";
 import { codeShown, languageOf } from "../parts/code.ts";
 import { keepingEnds, plainSides } from "./line-ends.ts";
-import { bothOf, type MergePart, mergeParts } from "./merge-parts.ts";
+import { bothOf, type FoldedLines, foldedLines, type MergePart, mergeSides } from "./merge-parts.ts";
+import { type Fold, foldsIn, foldsShown, setFolds } from "./pane-folds.ts";
 import { alignPanes, setSpaces, spaces } from "./pane-spaces.ts";
 import { partsShown, rangesOf, setParts, type ShownPart, type Word } from "./pane-parts.ts";
 
@@ -23,6 +24,8 @@ export interface PanesState {
   readonly choices: readonly Choice[];
   /** True once anything was decided or edited. */
   readonly isTouched: boolean;
+  /** The number of folds of unchanged lines, and how many of them are closed. */
+  readonly folds: { readonly all: number; readonly closed: number };
 }
 
 export interface PanesOptions {
@@ -60,7 +63,8 @@ export class ThreePanes {
     this.#options = options;
     const { base, current, other, otherName, path, mergesOther } = options;
     const sides = plainSides(base ?? current, current, other);
-    this.#parts = mergeParts(sides);
+    const merged = mergeSides(sides);
+    this.#parts = merged.parts;
     const begins = beginning(sides.current, this.#parts, (part) => mergesOther && !part.isDisputed);
     this.#begun = Text.of(begins.text.split("\n"));
     const language = new Compartment();
@@ -93,6 +97,7 @@ export class ThreePanes {
       this.#result,
       begins.ranges.map((range) => ({ ...range, kind: "undecided", words: [] })),
     );
+    this.#fold(foldedLines(sides, merged), begins.ranges);
     this.#changed();
     void languageOf(path).then((found) => {
       for (const view of this.#views()) view.dispatch({ effects: language.reconfigure(found) });
@@ -134,6 +139,12 @@ export class ThreePanes {
     this.#changed();
   }
 
+  /** Shows all unchanged lines. If they are shown already, folds them again. */
+  toggleFolds(): void {
+    const isAnyClosed = foldsIn(this.#result.state).some(({ isOpen }) => !isOpen);
+    this.#setOpen(() => isAnyClosed);
+  }
+
   /** Moves the focus into the result, to the selected part. */
   edit(): void {
     const from = rangesOf(this.#result.state)[this.#at]?.from ?? 0;
@@ -160,9 +171,10 @@ export class ThreePanes {
       codeShown(),
       partsShown(),
       spaces(),
+      foldsShown((at) => this.#setOpen((isOpen, i) => isOpen || i === at)),
       EditorView.contentAttributes.of({ "aria-label": name, tabindex: "0" }),
       EditorView.updateListener.of(({ geometryChanged, viewportChanged, docChanged, view }) => {
-        if (docChanged && view === this.#result) this.#changed();
+        if (docChanged && view === this.#result) this.#setOpen((isOpen) => isOpen);
         if (geometryChanged || viewportChanged || docChanged) this.#align();
       }),
     ];
@@ -178,6 +190,35 @@ export class ThreePanes {
       history(),
       keymap.of([{ key: "Escape", run: leave }, ...historyKeymap, ...defaultKeymap]),
     ];
+  }
+
+  /** Folds the same lines in all panes. */
+  #fold(folded: readonly FoldedLines[], results: readonly { readonly from: number; readonly to: number }[]): void {
+    const shown = (fromOf: (one: FoldedLines) => number): readonly Fold[] =>
+      folded.map((one) => {
+        const from = fromOf(one);
+        return { from, to: from + one.text.length, lines: one.lines, isOpen: false, isEdited: false };
+      });
+    const inResult = ({ currentFrom }: FoldedLines): number =>
+      this.#parts.reduce((at, part, i) => {
+        const range = results[i];
+        if (range === undefined || part.currentFrom > currentFrom) return at;
+        return at + range.to - range.from - part.current.length;
+      }, currentFrom);
+    this.#current.dispatch({ effects: setFolds.of(shown((one) => one.currentFrom)) });
+    this.#other.dispatch({ effects: setFolds.of(shown((one) => one.otherFrom)) });
+    this.#result.dispatch({ effects: setFolds.of(shown(inResult)) });
+  }
+
+  /** Opens and closes the same folds in all panes. Lines that were edited in the result stay open. */
+  #setOpen(isOpen: (isOpen: boolean, fold: number) => boolean): void {
+    const edited = foldsIn(this.#result.state).map((fold) => fold.isEdited);
+    for (const view of this.#views()) {
+      const folds = foldsIn(view.state);
+      const next = folds.map((fold, i) => ({ ...fold, isOpen: edited[i] === true || isOpen(fold.isOpen, i) }));
+      if (next.some((fold, i) => fold.isOpen !== folds[i]?.isOpen)) view.dispatch({ effects: setFolds.of(next) });
+    }
+    this.#changed();
   }
 
   #show(view: EditorView, parts: readonly ShownPart[]): void {
@@ -207,7 +248,9 @@ export class ThreePanes {
     }
     this.#align();
     const isTouched = this.#decided.size > 0 || !state.doc.eq(this.#begun);
-    this.#options.onState({ at: this.#at, choices, isTouched });
+    const folds = foldsIn(state);
+    const closed = folds.filter(({ isOpen }) => !isOpen).length;
+    this.#options.onState({ at: this.#at, choices, isTouched, folds: { all: folds.length, closed } });
   }
 
   /** Brings equal lines to equal heights, as soon as the editors have been drawn. */
@@ -215,11 +258,19 @@ export class ThreePanes {
     cancelAnimationFrame(this.#frame);
     this.#frame = requestAnimationFrame(() => {
       const views = this.#views();
-      const found = alignPanes(views.map((view) => ({ view, parts: rangesOf(view.state) })));
+      const found = alignPanes(views.map((view) => ({ view, places: placesOf(view.state) })));
       for (const [i, wanted] of found.entries())
         if (wanted !== undefined) views[i]?.dispatch({ effects: setSpaces.of(wanted) });
     });
   }
+}
+
+/** Returns the positions that are at the same height in all panes: the edges of the parts, and the closed folds. */
+function placesOf(state: EditorState): readonly number[] {
+  const folds = foldsIn(state).filter(({ isOpen }) => !isOpen);
+  return [...rangesOf(state).flatMap(({ from, to }) => [from, to]), ...folds.map(({ from }) => from)].toSorted(
+    (a, b) => a - b,
+  );
 }
 
 /** Returns the text with which the result begins, and the range of each part in this text. */
