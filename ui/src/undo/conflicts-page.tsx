@@ -23,7 +23,7 @@ export function ConflictsPage() {
   const { workspace } = useParams({ from: "/w/$workspace" });
   const { conflict: chosen } = useSearch({ from: "/w/$workspace/conflicts" });
   const navigate = useNavigate({ from: "/w/$workspace/conflicts" });
-  const [last, setLast] = useState<ResolveShape>();
+  const [last, setLast] = useState<Last>();
   const [isResting, setResting] = useState(false);
   const { data: read, error, fetchNextPage, hasNextPage, isFetching } = useConflicts(workspace);
   const data = useMemo(() => read?.pages.flat(), [read]);
@@ -36,12 +36,20 @@ export function ConflictsPage() {
     void navigate({ replace: true, search: conflict === undefined ? {} : { conflict: conflict.id } });
   if (data === undefined && error !== null) return <Problem error={error} />;
   if (data === undefined) return <Loading />;
-  const wayBack = last === undefined ? null : <Settled key={last.conflict.id} workspace={workspace} last={last} />;
+  const wayBack =
+    last === undefined ? null : (
+      <Settled
+        key={last.result.conflict.id}
+        workspace={workspace}
+        last={last}
+        onBack={() => setLast({ ...last, isBack: true })}
+      />
+    );
   if (data.length === 0) return <NoConflicts>{wayBack}</NoConflicts>;
   const settling: Settling = {
     isResting,
     onDone: (result) => {
-      setLast(result);
+      setLast({ result, isBack: false });
       setResting(true);
       const at = data.findIndex(({ id }) => id === result.conflict.id);
       choose(data[at + 1] ?? data[at - 1]);
@@ -88,23 +96,39 @@ function NoConflicts({ children }: { readonly children: ReactNode }) {
   );
 }
 
+/**
+ * The conflict that was settled last. The page keeps whether this was taken back, because the conflict is then open
+ * again, and the answer moves from the empty page to the place above the list.
+ */
+interface Last {
+  readonly result: ResolveShape;
+  readonly isBack: boolean;
+}
+
+interface SettledProps {
+  readonly workspace: string;
+  readonly last: Last;
+  readonly onBack: () => void;
+}
+
 /** Shows which conflict was settled last, with a button that undoes this if a file was changed. */
-function Settled({ workspace, last }: { readonly workspace: string; readonly last: ResolveShape }) {
+function Settled({ workspace, last: { result, isBack }, onBack }: SettledProps) {
   const on = useWorkspaceApi(workspace);
   const queries = useQueryClient();
-  const { undo_id: operation, conflict } = last;
+  const { undo_id: operation, conflict } = result;
   const back = useMutation({
     mutationFn: (id: string) => on.undo({ operation: id }),
+    onSuccess: onBack,
     onSettled: () => renewWorkspace(queries, workspace),
   });
   if (back.error !== null) return <Problem error={back.error} />;
   return (
     <div className="note settled" role="status">
       <p>
-        {back.data === undefined ? "Settled: " : "As it was before: "}
+        {isBack ? "As it was before: " : "Settled: "}
         <PathText path={conflict.path} />
       </p>
-      {operation === null || back.data !== undefined ? null : (
+      {operation === null || isBack ? null : (
         <button type="button" className="button" disabled={back.isPending} onClick={() => back.mutate(operation)}>
           Take that back
         </button>
