@@ -39,17 +39,22 @@ function after(look: Look, code: number): Look {
   return look;
 }
 
-/** Splits a line of a terminal into pieces of one look each. Escape sequences that change no look are left out. */
-function piecesOf(line: string): Piece[] {
-  const pieces: Piece[] = [];
+/**
+ * Splits the lines of a terminal into pieces of one look each. A look lasts until an escape sequence changes it, also
+ * across the end of a line. Escape sequences that change no look are left out.
+ */
+function piecesOf(lines: readonly string[]): readonly (readonly Piece[])[] {
   let look: Look = {};
-  for (const [at, part] of line.split(ESCAPE).entries()) {
-    const sequence = at === 0 ? undefined : /^\[([\d;]*)([A-Za-z])/.exec(part);
-    if (sequence?.[2] === "m") for (const code of (sequence[1] ?? "").split(";")) look = after(look, Number(code));
-    const text = part.slice(sequence?.[0].length ?? 0);
-    if (text !== "") pieces.push({ text, look });
-  }
-  return pieces;
+  return lines.map((line) => {
+    const pieces: Piece[] = [];
+    for (const [at, part] of line.split(ESCAPE).entries()) {
+      const sequence = at === 0 ? undefined : /^\[([\d;]*)([A-Za-z])/.exec(part);
+      if (sequence?.[2] === "m") for (const code of (sequence[1] ?? "").split(";")) look = after(look, Number(code));
+      const text = part.slice(sequence?.[0].length ?? 0);
+      if (text !== "") pieces.push({ text, look });
+    }
+    return pieces;
+  });
 }
 
 function escaped(text: string): string {
@@ -64,11 +69,11 @@ function styleOf({ colour = FOREGROUND, isBold, isDim, isStruck, isReversed }: L
   return parts.join(" ");
 }
 
-function lineSvg(line: string, row: number): string {
+function lineSvg(pieces: readonly Piece[], row: number): string {
   const y = MARGIN + (row + 0.75) * CELL.height;
   let column = 0;
   const found: string[] = [];
-  for (const { text, look } of piecesOf(line)) {
+  for (const { text, look } of pieces) {
     const [x, length] = [MARGIN + column * CELL.width, [...text].length];
     const box = `x="${x.toFixed(1)}" y="${(y - 0.75 * CELL.height).toFixed(1)}"`;
     const size = `width="${(length * CELL.width).toFixed(1)}" height="${CELL.height}"`;
@@ -95,7 +100,7 @@ export function screenSvg(
 <title>${escaped(title)}</title>
 <rect width="100%" height="100%" rx="8" fill="${BACKGROUND}"/>
 <g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14">
-${lines.map(lineSvg).join("\n")}
+${piecesOf(lines).map(lineSvg).join("\n")}
 </g>
 </svg>
 `;
