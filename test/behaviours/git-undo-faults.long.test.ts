@@ -153,7 +153,7 @@ describe.skipIf(!hasGit)("undo of git's state that fails on the way", () => {
     await using project = repository();
     const changed = await Changed.by(project, ["checkout", "-q", "-b", "side", "HEAD~1"]);
     const after = seenGit(project);
-    expect(await changed.undo(new Full(new RegExp(`/${name}$`)))).toBe("it cannot be written (ENOSPC)");
+    expect(await changed.undo(new Full(new RegExp(`/${name}[^/]*$`)))).toBe("it cannot be written (ENOSPC)");
     expect([seenGit(project), leftovers(project)]).toEqual([after, []]);
     expect(await changed.undo()).toBeUndefined();
   });

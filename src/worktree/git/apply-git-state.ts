@@ -11,50 +11,36 @@ import {
   SOFT_GIT_FILES,
 } from "../../core/records/git-record.ts";
 import { errnoOf } from "../../core/values/errors.ts";
-import { type Hash, sha256 } from "../../core/values/hash.ts";
-import type { Disk } from "../../disk/disk.ts";
+import { sha256 } from "../../core/values/hash.ts";
 import { writeFully } from "../../disk/write-fully.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
 import type { ApplyGit } from "../git-states.ts";
-import { type GitFolderPair, gitPath, UnreadableGit } from "./git-folder-pair.ts";
-import { dropFile, writeNewFile } from "./new-file.ts";
-import { type GitStateReader, STATE_FOLDERS } from "./read-git-state.ts";
+import { gitPath, UnreadableGit } from "./git-folder-pair.ts";
 import {
-  checkedConfig,
-  HEAD_LOG,
-  isInRefs,
-  linkInTheWay,
-  lockText,
-  missingObjects,
-  usedElsewhere,
-} from "./refuse-git-change.ts";
-import { type RunGit, safeGit } from "./run-git.ts";
+  contentsOf,
+  dropOldLock,
+  type GitTarget,
+  type LockedTarget,
+  type Made,
+  makeFoldersOf,
+  stagedName,
+  takeLock,
+  turned,
+  writeStaged,
+} from "./git-target.ts";
+import { dropFile } from "./new-file.ts";
+import { STATE_FOLDERS } from "./read-git-state.ts";
+import { checkedConfig, HEAD_LOG, isInRefs, linkInTheWay, missingObjects, usedElsewhere } from "./refuse-git-change.ts";
+import { safeGit } from "./run-git.ts";
 import { isRootRef, STASH_LOG } from "./table-refs.ts";
-import { isStartOf, setTabledHead, setTabledStashes, type TabledStashes } from "./apply-tabled-refs.ts";
-import { isDeepStrictEqual } from "node:util";
-
-/** The parts of a repository that a change needs. */
-export interface GitTarget {
-  readonly disk: Disk;
-  readonly folders: GitFolderPair;
-  readonly reader: GitStateReader;
-  readonly run: RunGit;
-  /**
-   * Returns true if the path still leads to the git folder that was found. Checked before writes, so that nothing is
-   * written elsewhere.
-   */
-  readonly isStill: () => boolean;
-  /** The id of the change. The locks and the names of temporary files contain this id. */
-  readonly mark: string;
-  /** The present time, in ms since the epoch, for the reflog. */
-  readonly now: number;
-}
+import { dropStashLeftovers, halfMadeStashes, isOfStashes, setStashes } from "./apply-stashes.ts";
+import { setTabledHead } from "./apply-tabled-refs.ts";
 
 /** The reason to refuse a change whose git folder was found, but is no longer in its place. */
 export const MOVED = "its git folder was moved or replaced meanwhile";
 
+const HEAD_LOCK = "HEAD.lock";
 const ZEROS = "0".repeat(40);
-const MODE = 0o644;
 
 /**
  * Changes a repository under git's own locks: see `GitStates.apply`.
@@ -65,7 +51,8 @@ const MODE = 0o644;
  * 3. `index.lock` is taken. From then on, no other git process changes the index, and most commands of git fail.
  * 4. Every present value is compared with `before` and `after`. The new files are written beside their places.
  * 5. The values are set in this order: HEAD (under `HEAD.lock`), the refs, the files of unfinished operations, the
- *    index. The refs are set in transactions of git, which lock each ref and compare its old value once more.
+ *    index. The refs are set in transactions of git, which lock each ref and compare its old value once more. The list of
+ *    stashes follows the refs (see apply-stashes.ts).
  *
  * If a value cannot be set, the values that were set before it are put back. Each lock contains the id of the change.
  * If the process is killed and the same change is made again, the new process recognises these locks as its own.
@@ -79,9 +66,10 @@ export async function applyGitState(given: GitTarget, change: GitChange, how: Ap
     const refusal = await refusalOf(target, change, how);
     if (refusal !== undefined) return refusal;
     if (!target.isStill()) return MOVED;
-    const lock = takeLock(folders.own, "index.lock", target.mark);
+    const lock = takeLock(folders.own, "index.lock", target);
     if (typeof lock === "string") return `${lock}${await madeAlready(target, change)}`;
     using _ = lock;
+    if (lock.isOld) dropLeftovers(target, change);
     return await applyLocked({ ...target, isResumed: lock.isOld }, change, how);
   } catch (error) {
     return `it cannot be written (${reasonOf(error)})`;
@@ -139,18 +127,6 @@ async function madeAlready({ reader }: GitTarget, { items }: GitChange): Promise
 
 const shown = (name: string): string => name.replace(/^refs\/heads\//, "branch ");
 
-/** A step that was made. `back` reverts the step, and returns the reason if this is not possible. */
-interface Made {
-  readonly what: string;
-  readonly back: () => Promise<string | undefined>;
-}
-
-/** A target whose `index.lock` is held. */
-interface LockedTarget extends GitTarget {
-  /** True if an earlier attempt at the same change was interrupted. */
-  readonly isResumed: boolean;
-}
-
 async function applyLocked(target: LockedTarget, change: GitChange, how: ApplyGit): Promise<string | undefined> {
   const todo: GitItem[] = [];
   const isHalfMade = await halfMadeStashes(target, change, how);
@@ -170,18 +146,18 @@ async function applyLocked(target: LockedTarget, change: GitChange, how: ApplyGi
   if (!target.isStill()) return MOVED;
   const made: Made[] = [];
   let problem: string | undefined;
+  const isStash = isOfStashes(target, todo);
   const tabled = todo.filter((item) => isTabled(target, item));
-  const files = todo.filter((item) => !isGitRef(item.name) && !isTabled(target, item));
+  const files = todo.filter((item) => !isGitRef(item.name) && !isTabled(target, item) && !isStash(item));
   try {
     const staged = stageFiles(target, files, contents);
     try {
       const roots = await withoutLost(target, rootRefs(tabled, olds, contents));
-      const refs = [...todo.filter(isInRefs), ...roots];
-      const stashes = tabled.find(({ name }) => name === STASH_LOG);
+      const refs = [...todo.filter((item) => isInRefs(item) && !isStash(item)), ...roots];
       problem =
         (await setHead(target, todo.find(isHead), how, made)) ??
-        (await setRefs(target, stashes === undefined ? refs : refs.filter(({ name }) => name !== STASH), how, made)) ??
-        (await setStashes(target, stashes, { olds, contents, message: how.message }, made));
+        (await setRefs(target, refs, how, made)) ??
+        (await setStashes(target, todo.filter(isStash), how, made));
       if (problem === undefined) putFiles(target, { files, staged, made }, how);
     } finally {
       staged.drop();
@@ -208,37 +184,9 @@ function putFiles(
   if (inOrder.length > 0) target.folders.own.syncFolder(gitPath(""));
 }
 
-const turned = ({ name, before, after }: GitItem): GitItem => ({ name, before: after, after: before });
-
-const STASH = "refs/stash";
-
 /** True if the value of an item is in a reftable. In a repository without reftables, this value is in a file. */
 function isTabled({ reader }: GitTarget, { name }: GitItem): boolean {
-  return reader.tables !== undefined && (isRootRef(name) || name === STASH_LOG);
-}
-
-/**
- * The result is true for the items of the stashes if an interrupted attempt at the change had begun to set the list of
- * stashes, and nothing else has changed the list since.
- */
-async function halfMadeStashes(
-  target: LockedTarget,
-  { items }: GitChange,
-  how: ApplyGit,
-): Promise<(item: GitItem) => boolean> {
-  const list = items.find(({ name }) => name === STASH_LOG);
-  if (!target.isResumed || list === undefined || !isTabled(target, list)) return () => false;
-  const contents = await contentsOf([list], how);
-  if (typeof contents === "string") return () => false;
-  const { ref, lines } = stashesNow(target);
-  const isHalfMade = isStartOf(lines, linesIn(contents.get(STASH_LOG))) && (ref === undefined) === (lines.length === 0);
-  return ({ name }) => isHalfMade && (name === STASH_LOG || name === STASH);
-}
-
-function stashesNow({ reader }: GitTarget): TabledStashes {
-  // The ref comes first, so that a stash that is added between the two is in the lines, which are compared.
-  const ref = reader.tables?.ref(STASH);
-  return { ref, lines: linesIn(reader.tables?.file(STASH_LOG)) };
+  return reader.tables !== undefined && isRootRef(name);
 }
 
 /**
@@ -250,8 +198,7 @@ function rootRefs(
   olds: ReadonlyMap<string, Buffer>,
   contents: ReadonlyMap<string, Buffer>,
 ): GitItem[] {
-  const refs = tabled.filter(({ name }) => name !== STASH_LOG);
-  return refs.map(({ name }) => ({ name, before: valueIn(olds.get(name)), after: valueIn(contents.get(name)) }));
+  return tabled.map(({ name }) => ({ name, before: valueIn(olds.get(name)), after: valueIn(contents.get(name)) }));
 }
 
 /**
@@ -273,36 +220,6 @@ async function withoutLost({ run, folders: { own } }: GitTarget, refs: readonly 
 }
 
 const valueIn = (content: Buffer | undefined): string | undefined => content?.toString("utf8").trim();
-const linesIn = (content: Buffer | undefined): string[] => content?.toString("utf8").split("\n").slice(0, -1) ?? [];
-
-async function setStashes(
-  target: GitTarget,
-  item: GitItem | undefined,
-  how: {
-    readonly olds: ReadonlyMap<string, Buffer>;
-    readonly contents: ReadonlyMap<string, Buffer>;
-    readonly message: string;
-  },
-  made: Made[],
-): Promise<string | undefined> {
-  if (item === undefined) return undefined;
-  const { run, folders } = target;
-  const [before, after] = [how.olds, how.contents].map((one) => linesIn(one.get(STASH_LOG))) as [string[], string[]];
-  const set = async (to: readonly string[]): Promise<string | undefined> => {
-    const now = stashesNow(target);
-    // The list is as it was, or a part of it is made. Anything else is a stash that was made or dropped meanwhile.
-    if (!isDeepStrictEqual(now.lines, before) && !isStartOf(now.lines, after) && !isStartOf(now.lines, to)) {
-      return "the list of stashes was changed meanwhile";
-    }
-    const problem = await setTabledStashes({ run, gitDir: folders.own.root, message: how.message }, now, to);
-    if (problem !== undefined) return problem;
-    return isDeepStrictEqual(stashesNow(target).lines, to)
-      ? undefined
-      : "git did not write the list of stashes as it was";
-  };
-  made.push({ what: "the list of stashes", back: () => set(before) });
-  return set(after);
-}
 
 /** Reverts the steps, the last one first. Returns the problem and the names of the steps that could not be reverted. */
 async function takeBack(problem: string, made: readonly Made[]): Promise<string> {
@@ -328,13 +245,8 @@ interface Staged {
 }
 
 function stageFiles(target: GitTarget, files: readonly GitItem[], contents: ReadonlyMap<string, Buffer>): Staged {
-  const { folders, mark } = target;
-  const fsOf = (name: string): ConfinedFs => (name === STASH_LOG ? folders.common : folders.own);
-  const pathOf = (name: string): ReturnType<typeof gitPath> => gitPath(`${name}.${mark}.new`);
-  const drop = (): void => {
-    for (const { name, after } of files) if (after !== undefined) dropFile(fsOf(name), pathOf(name));
-    dropEmptyFolders(folders.own, files);
-  };
+  const { own } = target.folders;
+  const drop = (): void => dropStaged(target, files);
   try {
     for (const item of files) {
       const content = contents.get(item.name);
@@ -347,20 +259,36 @@ function stageFiles(target: GitTarget, files: readonly GitItem[], contents: Read
   return {
     drop,
     put: ({ name, after }) => {
-      if (after === undefined) dropFile(fsOf(name), gitPath(name));
-      else fsOf(name).renameFile(pathOf(name), gitPath(name));
+      if (after === undefined) dropFile(own, gitPath(name));
+      else own.renameFile(gitPath(stagedName(target, name)), gitPath(name));
     },
   };
 }
 
+/** Removes what an interrupted attempt at the same change has left beside the values, except `index.lock`. */
+function dropLeftovers(target: GitTarget, { items }: GitChange): void {
+  const { own } = target.folders;
+  dropOldLock(own, HEAD_LOCK, target);
+  dropFile(own, gitPath(stagedName(target, "HEAD")));
+  dropStashLeftovers(target);
+  dropStaged(target, items);
+}
+
+/** Removes the new files of items that were not put into place, and the empty folders of unfinished operations. */
+function dropStaged(target: GitTarget, items: readonly GitItem[]): void {
+  const { own } = target.folders;
+  const files = items.filter(({ name }) => !isGitRef(name) && name !== STASH_LOG);
+  for (const { name } of files) dropFile(own, gitPath(stagedName(target, name)));
+  dropEmptyFolders(own, files);
+}
+
 /** Writes the content of an item beside its place. */
-function stageFile({ disk, folders, mark }: GitTarget, { name, after }: GitItem, content: Buffer): void {
-  const fs = name === STASH_LOG ? folders.common : folders.own;
-  const parts = name.split("/");
-  for (let i = 1; i < parts.length; i += 1) makeFolder(fs, parts.slice(0, i).join("/"));
+function stageFile(target: GitTarget, { name, after }: GitItem, content: Buffer): void {
+  const { own } = target.folders;
+  makeFoldersOf(own, name);
   const isIndex = name === "index" && after !== undefined;
-  const how = isIndex ? { mtimeNs: parseIndexValue(after).mtimeNs, mode: fs.lstat(gitPath(name))?.mode } : {};
-  writeStaged(disk, fs, gitPath(`${name}.${mark}.new`), { content, ...how });
+  const how = isIndex ? { mtimeNs: parseIndexValue(after).mtimeNs, mode: own.lstat(gitPath(name))?.mode } : {};
+  writeStaged(target.disk, own, gitPath(stagedName(target, name)), { content, ...how });
 }
 
 async function putBackFile(
@@ -380,61 +308,6 @@ async function putBackFile(
 
 const isHead = ({ name }: GitItem): boolean => name === "HEAD";
 
-/**
- * Returns the contents that the `after` values of items name, by the name of the item. Leaves out refs. Returns the
- * reason if a content is missing.
- */
-async function contentsOf(items: readonly GitItem[], how: ApplyGit): Promise<ReadonlyMap<string, Buffer> | string> {
-  const found = new Map<string, Buffer>();
-  for (const { name, after } of items) {
-    if (isGitRef(name) || after === undefined) continue;
-    const content = await how.contentOf(name === "index" ? parseIndexValue(after).blob : (after as Hash));
-    if (content === undefined) return `the content of ${name} was freed`;
-    found.set(name, content);
-  }
-  return found;
-}
-
-interface TakenLock extends Disposable {
-  /** True if an earlier attempt at the same change has left the lock. */
-  readonly isOld: boolean;
-}
-
-/**
- * Takes a lock as git does, by creating the lock file. The disposal of the result removes the file. Returns the reason
- * if git or another change has the lock.
- */
-function takeLock(fs: ConfinedFs, name: string, id: string): TakenLock | string {
-  const mark = `chronicle ${id}\n`;
-  let isOld = false;
-  try {
-    writeNewFile(fs, gitPath(name), MODE, Buffer.from(mark));
-  } catch (error) {
-    if (errnoOf(error) !== "EEXIST") throw error;
-    const text = lockText(fs, name);
-    if (text?.startsWith("chronicle ") === true && text !== mark) {
-      return `${name} exists: another undo or redo has it, or one that was killed has left it. If none is at work, remove .git/${name}`;
-    }
-    isOld = text === mark;
-    if (!isOld) return `${name} exists: git is at work, or a git that was killed has left it`;
-  }
-  return { isOld, [Symbol.dispose]: () => dropFile(fs, gitPath(name)) };
-}
-
-function writeStaged(
-  disk: Disk,
-  fs: ConfinedFs,
-  path: ReturnType<typeof gitPath>,
-  how: { readonly content: Buffer; readonly mtimeNs?: bigint | undefined; readonly mode?: number | undefined },
-): void {
-  const { content, mtimeNs, mode = MODE } = how;
-  dropFile(fs, path);
-  using file = fs.create(path, mode);
-  fs.write(file, content);
-  if (mtimeNs !== undefined) disk.setMtime(file.fd, mtimeNs);
-  fs.sync(file);
-}
-
 /** Sets HEAD. Returns the reason if it could not be set. */
 async function setHead(
   target: GitTarget,
@@ -448,10 +321,10 @@ async function setHead(
     if (target.reader.tables !== undefined) {
       return setTabledHead({ run: target.run, gitDir: own.root, message }, value);
     }
-    const lock = takeLock(own, "HEAD.lock", target.mark);
+    const lock = takeLock(own, HEAD_LOCK, target);
     if (typeof lock === "string") return lock;
     using _ = lock;
-    const staged = gitPath(`HEAD.${target.mark}.new`);
+    const staged = gitPath(stagedName(target, "HEAD"));
     try {
       writeStaged(target.disk, own, staged, {
         content: Buffer.from(`${value}\n`),
@@ -533,14 +406,6 @@ async function updateRefs(
   const args = ["update-ref", "--no-deref", "-m", message, "--stdin", "-z"];
   const { problem } = await run(safeGit(own.root, args, Buffer.from(lines.join(""))));
   return problem === undefined ? undefined : `git did not change the refs (${problem})`;
-}
-
-function makeFolder(fs: ConfinedFs, name: string): void {
-  try {
-    fs.makeFolder(gitPath(name), 0o755);
-  } catch (error) {
-    if (errnoOf(error) !== "EEXIST") throw error;
-  }
 }
 
 /** Removes the empty folders of operations. Git would take even an empty folder for an unfinished operation. */

@@ -36,7 +36,8 @@ export async function setTabledStashes(
   to: readonly string[],
 ): Promise<string | undefined> {
   const { ref, lines } = from;
-  const isBegun = ref !== undefined && lines.length > 0 && isStartOf(lines, to);
+  const first = oldOf(to[0]);
+  const isBegun = ref !== undefined && isStartOf(lines, to) && (lines.length > 0 || ref === first);
   // Without a line, git may still have the ref, and writes no line if the ref stays as it is.
   if (!isBegun && ref !== undefined) {
     // Without the ref, its reflog is gone as well.
@@ -44,6 +45,13 @@ export async function setTabledStashes(
     if (problem !== undefined) return problem;
   }
   let old = isBegun ? ref : undefined;
+  if (old === undefined && first !== undefined) {
+    // The oldest stash was dropped, but the next one still names it as the value before. The ref gets it without a line.
+    const args = ["-c", "core.logAllRefUpdates=false", "update-ref", "--no-deref", STASH, first, zeros(first)];
+    const problem = await ranGit(target, safeGit(target.gitDir, args));
+    if (problem !== undefined) return problem;
+    old = first;
+  }
   for (const line of to.slice(isBegun ? lines.length : 0)) {
     const pushed = pushStash(target.gitDir, line, old);
     if (pushed === undefined) return "a line of the list of stashes is damaged";
@@ -58,6 +66,14 @@ export async function setTabledStashes(
 export function isStartOf(lines: readonly string[], all: readonly string[]): boolean {
   return lines.length <= all.length && lines.every((line, i) => line === all[i]);
 }
+
+/** Returns the value that a line of a reflog names as the one before it; `undefined` if there was none. */
+export function oldOf(line: string | undefined): string | undefined {
+  const old = line === undefined ? undefined : /^[0-9a-f]+(?= )/.exec(line)?.[0];
+  return old === undefined || old === zeros(old) ? undefined : old;
+}
+
+const zeros = (hash: string): string => "0".repeat(hash.length);
 
 const STASH = "refs/stash";
 const LINE = /^[0-9a-f]+ ([0-9a-f]+) (.*) <(.*)> (\d+ [+-]\d{4})\t(.*)$/;
@@ -74,7 +90,7 @@ function pushStash(
   const [, commit, name, mail, date, message = ""] = LINE.exec(line) ?? [];
   if (commit === undefined || name === undefined || mail === undefined || date === undefined) return undefined;
   const said = message === "" ? [] : ["-m", message];
-  const values = [commit, old ?? "0".repeat(commit.length)];
+  const values = [commit, old ?? zeros(commit)];
   const command = safeGit(gitDir, ["update-ref", "--no-deref", "--create-reflog", ...said, STASH, ...values]);
   const who = { GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: mail, GIT_COMMITTER_DATE: date };
   return { command: { ...command, env: { ...command.env, ...who } }, commit };
