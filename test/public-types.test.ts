@@ -72,6 +72,7 @@ it("the options are pinned", () => {
         "readonly paths?: readonly string[]",
         "readonly patch?: boolean",
         "readonly renames?: boolean",
+        "readonly onChange?: (change: ChangeShape) => Promise<boolean>",
       ],
       "InitOptions": [],
       "LogOptions": [

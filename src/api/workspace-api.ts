@@ -7,6 +7,7 @@ import type { RecordStoreApi } from "./record-api.ts";
 import type {
   CompactShape,
   ConfigShape,
+  ChangeShape,
   DiffShape,
   DuShape,
   ExplainShape,
@@ -68,6 +69,13 @@ export interface DiffOptions {
   readonly patch?: boolean;
   /** True to report which deleted and created files are one renamed file (default: false). */
   readonly renames?: boolean;
+  /**
+   * Called with each change, in path order, as soon as its patch is made. Once it resolves to false, no further patch is
+   * made. The changes are not kept, so `changes` of the result is empty, and the total size of the patches is not limited.
+   * With `renames`, a renamed file is one change, whose `patch` leads from the old name to the new one; `lines` is absent.
+   * The client of a server does not call it: the result has all changes then.
+   */
+  readonly onChange?: (change: ChangeShape) => Promise<boolean>;
 }
 
 /** Options of `WorkspaceApi.find`. */

@@ -22,7 +22,7 @@ import { compact } from "./upkeep/compact.ts";
 import { configOf, configure } from "./commit/config.ts";
 import { listConflicts, resolveConflict } from "./undo/conflicts.ts";
 import type { Caller, Context } from "./log/context.ts";
-import { diffAction, diffMoments, withDetails } from "./read/diff.ts";
+import { diffAction, diffMoments, handOutChanges, withDetails } from "./read/diff.ts";
 import { erase, listErasures, unerase } from "./upkeep/erase.ts";
 import { EventFeed, followEvents } from "./read/event-feed.ts";
 import { followHead, HeadFeed } from "./read/head-feed.ts";
@@ -154,6 +154,10 @@ export class Workspace implements api.WorkspaceApi {
     const found = await this.#queue.readInTurn(() => diffMoments(this.#context, from, to, options));
     // Later changes do not wait until the patches are made. The contents that such changes replace can still be read
     // from the history.
+    const { onChange } = options;
+    if (onChange !== undefined) {
+      return this.#queue.whileOpen(() => handOutChanges(this.#context, found, { ...options, onChange }));
+    }
     const isPlain = options.patch !== true && options.renames !== true;
     return isPlain ? found.shape : this.#queue.whileOpen(() => withDetails(this.#context, found, options));
   }

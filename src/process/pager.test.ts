@@ -128,6 +128,18 @@ describe("output of a command that goes on", () => {
     expect(await paged.end()).toEqual([]);
   });
 
+  it("is not kept once the pager has read much of it", async () => {
+    const paged = new PagedOutput({ env: { ...env, PAGER: "cat > /dev/null; exit 127" }, screen });
+    const piece = "text\n".repeat(13_000);
+    for (let at = 0; at < 100; at += 1) {
+      paged.write(OUT(piece));
+      await paged.hasRoom();
+    }
+    expect(paged.isEmpty).toBe(false);
+    const left = await paged.end();
+    expect(left.filter(([fd]) => fd === 1).reduce((sum, [, bytes]) => sum + bytes.length, 0)).toBeLessThan(1024 ** 2);
+  });
+
   it("is whole if the pager cannot be started", async () => {
     const paged = new PagedOutput({ env: { ...env, PAGER: "nosuchpager" }, screen });
     paged.write(OUT("1\n2\n3\n4\n"));

@@ -93,7 +93,9 @@ export class PagedOutput {
   readonly #setting: PagerSetting;
   readonly #pager: string | undefined;
   readonly #measure: ScreenMeasure;
-  readonly #parts: Part[] = [];
+  #parts: Part[] = [];
+  /** The number of bytes that the pager was given. */
+  #given = 0;
   #shown: Shown | undefined;
 
   constructor(setting: PagerSetting) {
@@ -102,8 +104,9 @@ export class PagedOutput {
     this.#measure = new ScreenMeasure(setting.screen);
   }
 
+  /** True if nothing was written yet. */
   get isEmpty(): boolean {
-    return this.#parts.length === 0;
+    return this.#parts.length === 0 && this.#shown === undefined;
   }
 
   /** True once the pager was started. */
@@ -130,16 +133,21 @@ export class PagedOutput {
   }
 
   #feed(parts: readonly Part[]): void {
-    for (const [fd, bytes] of parts)
-      if (fd === 1 && this.#shown?.input.writable === true) this.#shown.input.write(bytes);
+    for (const [fd, bytes] of parts) {
+      if (fd !== 1 || this.#shown?.input.writable !== true) continue;
+      this.#shown.input.write(bytes);
+      this.#given += bytes.length;
+    }
   }
 
   /** Resolves once the pager has room for more, or has ended. */
   async hasRoom(): Promise<void> {
-    const { input, ended } = this.#shown ?? {};
-    if (input === undefined || !input.writableNeedDrain) return;
-    const drained = new Promise<void>((done) => input.once("drain", done).once("close", done));
-    await Promise.race([drained, ended]);
+    if (this.#shown === undefined) return;
+    const { input, ended } = this.#shown;
+    if (input.writableNeedDrain) await Promise.race([drainedOrClosed(input), ended]);
+    // The output was kept in case that the pager cannot be started.
+    const isRead = this.#given > MOST_UNREAD && input.writable && !input.writableNeedDrain;
+    if (isRead && this.#shown.end === undefined) this.#parts = this.#parts.filter(([fd]) => fd === 2);
   }
 
   /**
@@ -160,6 +168,19 @@ export class PagedOutput {
     const note = `note: the pager could not be started (${pager}: ${trouble}), so the output was printed directly; ${way}`;
     return [...this.#parts, [2, Buffer.from(note)]];
   }
+}
+
+/** A pager that takes more bytes than this has read some: the system keeps fewer for a program that reads none. */
+const MOST_UNREAD = 2 * 1024 ** 2;
+
+function drainedOrClosed(input: PassThrough): Promise<void> {
+  return new Promise((done) => {
+    const settle = (): void => {
+      input.off("drain", settle).off("close", settle);
+      done();
+    };
+    input.once("drain", settle).once("close", settle);
+  });
 }
 
 interface Paged {

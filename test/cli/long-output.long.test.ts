@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { RecentItem } from "../../src/api/recent-api.ts";
+import { graphText } from "../../src/cli/render/graph.ts";
 import { openStore } from "../../src/open.ts";
 import { Sandbox } from "./sandbox.ts";
 
@@ -14,10 +16,13 @@ describe("long output that is read page by page", () => {
     await box.must(["init"]);
     const store = await openStore({ home: box.store, configFolder: join(box.folder, "config/chronicle") });
     const workspace = await store.open({ folder: box.project });
+    // This action goes on beside the snapshots, past the first page.
+    const action = await workspace.snapshotAction({ type: "run_command", summary: "long", session: "s" });
     for (let at = 0; at < SNAPSHOTS; at += 1) {
       for (let file = 0; file < FILES; file += 1) box.write(`f${file}`, `${at}\n`);
       await workspace.snapshot({ message: `number ${at}` });
     }
+    await workspace.finishAction(action?.id ?? "");
     await workspace.close();
     await store.close();
   });
@@ -36,10 +41,20 @@ describe("long output that is read page by page", () => {
     },
   );
 
+  it("list --graph has the same lanes as if it were read at once", async () => {
+    const whole = await box.must(["list", "--graph", "--limit", "0", "--json"]);
+    const { items } = JSON.parse(whole.stdout) as { items: RecentItem[] };
+    const lanes = items.map((item) => graphText(item, (_format, text) => text, true));
+    const lines = (await linesOf("list", "--graph", "--limit", "0")).filter((line) => /^[ │]*\*/.test(line));
+    expect(lines.map((line) => /^[ │]*\*[ │]*/.exec(line)?.[0].trimEnd())).toEqual(lanes);
+    expect(new Set(lanes).size).toBeGreaterThan(1);
+  });
+
   it.each([["0"], ["215"]])("list --limit %s has each item once, newest first", async (limit) => {
     const lines = await linesOf("list", "--limit", limit);
     const numbers = lines.flatMap((line) => /number (\d+)/.exec(line)?.[1] ?? []).map(Number);
-    const most = limit === "0" ? SNAPSHOTS : 215;
+    // One line is that of the action.
+    const most = limit === "0" ? SNAPSHOTS : 214;
     expect(numbers).toEqual(Array.from({ length: most }, (_, at) => SNAPSHOTS - 1 - at));
     expect(lines.at(-1)).toContain("chronicle restore");
   });

@@ -21,23 +21,29 @@ interface Going {
   readonly fromSeq: number;
 }
 
-/**
- * Returns the lanes of each row. A row stands for the end of its work. The lane of the work continues downwards, past
- * the row of each older work that ended after this work had begun.
- */
+/** Returns the lanes of each row (see `GraphLanes`). */
 export function graphLanes(rows: readonly Spanned[]): RowLanes[] {
-  const lanes = new Map<string, number>();
-  let going: readonly Going[] = [];
-  return rows.map(({ fromSeq, seq, key }) => {
-    going = going.filter((one) => one.fromSeq < seq);
+  const graph = new GraphLanes();
+  return rows.map((row) => graph.next(row));
+}
+
+/**
+ * Gives each row its lanes, the newest row first. A row stands for the end of its work. The lane of the work continues
+ * downwards, past the row of each older work that ended after this work had begun.
+ */
+export class GraphLanes {
+  readonly #lanes = new Map<string, number>();
+  #going: readonly Going[] = [];
+
+  next({ fromSeq, seq, key }: Spanned): RowLanes {
+    const going = this.#going.filter((one) => one.fromSeq < seq);
     const taken = new Set(going.map((one) => one.lane));
-    const usual = lanes.get(key);
+    const usual = this.#lanes.get(key);
     const lane = usual === undefined || taken.has(usual) ? firstFree(taken) : usual;
-    lanes.set(key, lane);
-    const beside = [...taken].sort((a, b) => a - b);
-    going = [...going, { lane, fromSeq }];
-    return { lane, beside };
-  });
+    this.#lanes.set(key, lane);
+    this.#going = [...going, { lane, fromSeq }];
+    return { lane, beside: [...taken].sort((a, b) => a - b) };
+  }
 }
 
 function firstFree(taken: ReadonlySet<number>): number {

@@ -20,6 +20,8 @@ import { proveChanges } from "../state/proved-rows.ts";
 import { lineParts } from "./change-details.ts";
 import { Patches } from "./patches.ts";
 import { renameParts, renamesAmong } from "./renames.ts";
+import type { Rename, Renames } from "../../core/tree/renames.ts";
+import { optional } from "../../util/optional.ts";
 
 /**
  * Returns the changes from the state after event `from` to the state after event `to`, in path order. `to` may be
@@ -77,6 +79,40 @@ export async function withDetails(
   for (const change of changes)
     detailed.push({ ...changeShape(change), ...(await patches?.of(change)), ...partOf(change), ...linesOf(change) });
   return { ...shape, changes: detailed };
+}
+
+/**
+ * Hands the changes to `onChange` one by one, each as soon as its details are known, and keeps none. Returns the
+ * difference without changes.
+ */
+export async function handOutChanges(
+  context: Context,
+  { shape, changes }: MomentsDiff,
+  { patch = false, renames = false, onChange }: DiffOptions & Required<Pick<DiffOptions, "onChange">>,
+): Promise<DiffShape> {
+  const pairs: Renames = renames ? await renamesAmong(context, changes) : new Map();
+  const goneTo = new Map([...pairs.values()].map((one) => [one.gone.path, one]));
+  const partOf = await renameParts(pairs, undefined);
+  // The patches of renames whose other path is still to come. A difference has few patches of renames that are long.
+  const texts = new Map<Rename, Promise<string | undefined>>();
+  // Each patch has the room of a whole answer, because none is kept.
+  const textOf = async (rename: Rename): Promise<string | undefined> => {
+    const text = texts.get(rename) ?? new Patches(context).ofRename(rename);
+    if (!texts.delete(rename)) texts.set(rename, text);
+    return text;
+  };
+  for (const change of changes) {
+    const isGone = goneTo.has(change.path);
+    const rename = goneTo.get(change.path) ?? pairs.get(change.path);
+    const text = patch && rename !== undefined ? await textOf(rename) : undefined;
+    // If the two contents of a renamed file cannot be shown, it stays a deleted and a created file.
+    const isOne = rename !== undefined && (!patch || text !== undefined);
+    if (isGone && isOne) continue;
+    const alone = patch && !isOne ? await new Patches(context).of(change) : {};
+    const details = isOne ? { ...partOf(change), ...optional({ patch: text }) } : alone;
+    if (!(await onChange({ ...changeShape(change), ...details }))) break;
+  }
+  return { ...shape, changes: [] };
 }
 
 /** Returns the difference between two moments. The moment `now` stands for the state on disk. */

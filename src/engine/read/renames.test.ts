@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { HostedProject } from "../../../test/helpers/hosted-project.ts";
 import { Project } from "../../../test/helpers/project.ts";
+import { withRenamePatches } from "../../api/renamed-changes.ts";
 import type { ChangeShape } from "../../api/shapes.ts";
-import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import type { DiffOptions, WorkspaceApi } from "../../api/workspace-api.ts";
 
 function text(name: string, length = 20): string {
   return Array.from({ length }, (_, i) => `${name} ${i}\n`).join("");
@@ -57,6 +58,27 @@ describe("renames of a difference", () => {
       "diff --git a/same b/new/same\nsimilarity index 100%\nrename from same\nrename to new/same\n",
     );
     expect(JSON.stringify(changes)).not.toContain("secret");
+  });
+
+  it("are one change with one patch if the changes are handed out one by one, until no more are wanted", async () => {
+    await using project = new HostedProject();
+    const workspace = await project.create();
+    await renamed(workspace);
+    const handedOut = async (options: DiffOptions, most = 100): Promise<ChangeShape[]> => {
+      const seen: ChangeShape[] = [];
+      const onChange = async (change: ChangeShape): Promise<boolean> => seen.push(change) < most;
+      const { changes } = await workspace.diff("before", "now", { ...options, onChange });
+      expect(changes).toEqual([]);
+      return seen;
+    };
+    const plain = { patch: true };
+    expect(await handedOut(plain)).toEqual((await workspace.diff("before", "now", plain)).changes);
+    const joined = { patch: true, renames: true };
+    const whole = withRenamePatches((await workspace.diff("before", "now", joined)).changes);
+    const told = await handedOut(joined);
+    expect(told).toEqual(whole.map(({ lines: _1, ...change }) => change));
+    expect(await handedOut(joined, 2)).toEqual(told.slice(0, 2));
+    expect((await handedOut({ renames: true })).map(({ path }) => path)).toEqual(told.map(({ path }) => path));
   });
 
   it("are also those of selected work", async () => {

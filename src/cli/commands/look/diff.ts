@@ -10,7 +10,7 @@ import { usageError } from "../../../process/usage-error.ts";
 import { patchLines, statLines } from "../../render/patch.ts";
 import { printable } from "../../../process/printable.ts";
 import { selectionOf } from "../../support/selection.ts";
-import type { CoverageShape, DiffShape } from "../../../api/shapes.ts";
+import type { ChangeShape, CoverageShape, DiffShape } from "../../../api/shapes.ts";
 import { isMeant } from "../../../core/records/coverage.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import type { Input } from "../../../process/input.ts";
@@ -26,10 +26,26 @@ function readArguments(input: Input): { from: string; to: string; typed: readonl
   return { from, to, typed: [...more, ...input.after] };
 }
 
+/** The size of the patches, in characters, that are printed before the reader is asked for room. */
+const PIECE = 64 * 1024;
+
+/** Returns a function that prints the patches of changes. It resolves to false once nobody reads the output any more. */
+function patchPrinter(context: CommandContext): (changes: readonly ChangeShape[]) => Promise<boolean> {
+  const { paint, io } = context;
+  let printed = 0;
+  return async (changes) => {
+    const text = patchLines(changes, { paint, escape: io.out.isTerminal }).join("\n");
+    if (text !== "") context.print(text);
+    printed += text.length;
+    if (printed < PIECE) return true;
+    printed = 0;
+    return context.goesOn();
+  };
+}
+
 function linesOf(context: CommandContext, result: DiffShape, paths: UserPaths): string[] {
-  const { paint, input, io } = context;
+  const { paint, input } = context;
   const shown = (path: string) => paths.shown(path);
-  if (input.flag("patch")) return patchLines(result.changes, { paint, escape: io.out.isTerminal });
   const lines = input.flag("stat")
     ? statLines(result.changes, { paint, shown })
     : changeLines(result.changes, { paint, shown });
@@ -94,15 +110,18 @@ export async function diff(context: CommandContext): Promise<number> {
   const wanted = await Promise.all(typed.map((path) => paths.toWorkspace(path)));
   const patch = input.flag("patch") || input.flag("stat");
   try {
-    const renames = input.flag("renames");
+    const printer = input.flag("patch") && !context.json ? patchPrinter(context) : undefined;
     const result = await workspace.diff(from, to, {
       patch,
-      renames,
+      renames: input.flag("renames"),
       ...(wanted.length === 0 ? {} : { paths: wanted }),
+      ...(printer === undefined ? {} : { onChange: (change) => printer([change]) }),
     });
+    // A server has not called `onChange`.
+    if (printer !== undefined) await printer(result.changes);
     if (context.json) context.printJson(result);
+    else if (printer !== undefined) sayNotCompared(context, result);
     else for (const line of linesOf(context, result, paths)) context.print(line);
-    if (!context.json && input.flag("patch")) sayNotCompared(context, result);
     return result.coverage?.complete === false ? EXIT.failed : EXIT.done;
   } catch (error) {
     throw withPathHint(await withCandidates(workspace, error, paths), input);

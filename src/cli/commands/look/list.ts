@@ -2,6 +2,7 @@ import { EXIT } from "../../../api/problems.ts";
 import type { SnapshotShape } from "../../../api/shapes.ts";
 import { type RecentItem, type RecentOptions, type RecentShape, RECENT_KINDS } from "../../../api/recent-api.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
+import { GraphLanes } from "../../../core/log/graph-lanes.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { columns } from "../../render/columns.ts";
@@ -24,9 +25,11 @@ const NOTHING_YET = `nothing is recorded here yet
 
 async function recent(context: CommandContext, workspace: WorkspaceApi, limit: number): Promise<void> {
   const most = limit === 0 ? Number.MAX_SAFE_INTEGER : limit;
-  const options = await optionsOf(context, workspace);
-  // With `--graph`, all items are read at once, because the lines of the graph lead from item to item.
-  const size = context.json || options.graph === true ? most : Math.min(most, PAGE);
+  const { graph, ...asked } = await optionsOf(context, workspace);
+  // Lanes lead from one page to the next one, so they are drawn here.
+  const options = context.json ? { ...asked, ...optional({ graph }) } : asked;
+  const lanes = graph === true ? new GraphLanes() : undefined;
+  const size = context.json ? most : Math.min(most, PAGE);
   const { result, from } = await recentForCaller(context, workspace, { size, most, options });
   if (context.json) return context.printJson(result);
   for (const line of unrecordedLines(context, result)) context.print(line);
@@ -35,16 +38,23 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
   // origin, and for a reader, because a reader may not use them.
   const isWithBack = !isUpstream(context) && !isReader;
   if (result.items.length === 0) return nothingMatches(context);
-  const items: RecentItem[] = [];
+  // The hints are about the newest snapshot, and the work that `undo` would undo.
+  const hinted: RecentItem[] = [];
   for await (const page of pages(context, from, { first: result.items, size, most, options })) {
-    for (const line of timelineLines(context, page, { isWithBack })) context.print(line);
-    addAll(items, page);
+    const drawn = lanes === undefined ? page : page.map((item) => inLanes(item, lanes));
+    for (const line of timelineLines(context, drawn, { isWithBack })) context.print(line);
+    const hasSnapshot = hinted.some(({ kind }) => kind === "snapshot");
+    if (hinted.length === 0) addAll(hinted, page.slice(0, 1));
+    addAll(
+      hinted,
+      page.filter((one) => one.is_next === true || (one.kind === "snapshot" && !hasSnapshot)),
+    );
   }
   if (isReader) return;
   context.print();
   const hints = [
-    ...undoHint(context, { ...result, items }),
-    ...items
+    ...undoHint(context, { ...result, items: hinted }),
+    ...hinted
       .filter(({ kind }) => kind === "snapshot")
       .slice(0, 1)
       .map((item) => context.worded(snapshotHint(item))),
@@ -53,7 +63,17 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
   context.print(context.paint("dim", isUpstream(context) ? UPSTREAM_HINT : hints.join("; ")));
 }
 
-/** The number of items that are read and printed at once. */
+/** Returns an item with its lanes in the graph. Each session has its own lane; outside of sessions, each actor has. */
+function inLanes(item: RecentItem, lanes: GraphLanes): RecentItem {
+  const { from_seq: fromSeq, to_seq: seq, session, actor } = item;
+  const { lane, beside } = lanes.next({ fromSeq, seq, key: session ?? actor });
+  return { ...item, lane, lanes_beside: [...beside] };
+}
+
+/**
+ * The number of items that are read and printed first. Each further page has as many items as all pages before it,
+ * because the time to read a page grows with everything that is newer.
+ */
 const PAGE = 200;
 
 interface Pages {
@@ -70,13 +90,14 @@ async function* pages(
   { first, size, most, options }: Pages,
 ): AsyncGenerator<readonly RecentItem[]> {
   let page = first;
-  for (let left = most; page.length > 0;) {
+  let asked = size;
+  for (let seen = 0; page.length > 0;) {
     yield page;
-    left -= page.length;
+    seen += page.length;
     const before = page.at(-1)?.to_seq;
-    if (left <= 0 || page.length < size || !(await context.goesOn())) return;
-    page = (await workspace.recent(Math.min(left, size), { ...options, unrecorded: false, ...optional({ before }) }))
-      .items;
+    if (seen >= most || page.length < asked || !(await context.goesOn())) return;
+    asked = Math.min(most - seen, seen);
+    page = (await workspace.recent(asked, { ...options, unrecorded: false, ...optional({ before }) })).items;
     // A server of an older version does not know `before`.
     if (before === undefined || page.some((one) => one.to_seq >= before)) return;
   }
