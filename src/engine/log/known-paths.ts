@@ -37,7 +37,7 @@ export async function knownPaths(
  * True if the path, or a path beneath it, was ever recorded. A path without an entry of its own can be a folder in
  * which files were recorded.
  */
-async function isRecorded({ index }: Context, path: WorkspacePath): Promise<boolean> {
+export async function isRecorded({ index }: Context, path: WorkspacePath): Promise<boolean> {
   if ((await index.iterations(path)).length > 0) return true;
   const { seq } = await index.head();
   for await (const rows of index.entriesAt(seq, path)) if (rows.length > 0) return true;

@@ -1,8 +1,8 @@
 import type { RecentItem, RecentOptions, RecentShape } from "../../api/recent-api.ts";
 import type { Context } from "../log/context.ts";
 import { graphLanes } from "../../core/log/graph-lanes.ts";
-import { parseGivenPath } from "../log/known-paths.ts";
-import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
+import { isRecorded, parseGivenPath } from "../log/known-paths.ts";
+import { isWithin, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import { optional } from "../../util/optional.ts";
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import { isInBase } from "../log/read-base.ts";
@@ -99,6 +99,9 @@ async function rangeOf(context: Context, { head, until, limit, options }: Asked)
   const after = Math.max(0, until - Math.min(wanted, isNew));
   const path = file === undefined ? undefined : parseGivenPath(file);
   const last = path === undefined ? undefined : await context.index.iterationAt(path, until);
+  const isUnknown = path !== undefined && last === undefined && splitRoot(path).path !== "";
+  // No work has changed the path, so the whole history need not be read for it.
+  if (isUnknown && !(await isRecorded(context, path))) return { after, bound: head };
   // A change beneath a folder is no iteration of the folder, so the iterations of a folder do not limit the range.
   if (path === undefined || last === undefined || last.entry?.kind === "dir") return { after, bound };
   const newest = await firstAfter(context, path, Math.max(0, last.iteration - limit));
