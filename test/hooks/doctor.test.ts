@@ -222,7 +222,7 @@ describe("doctor", () => {
     symlinkSync(join(folder, "open", "s.sock"), door);
     expect(await check("socket")).toMatchObject({
       ok: false,
-      detail: expect.stringMatching(/leads to a folder that others can use, too/),
+      detail: expect.stringMatching(/leads to a folder that is not private to this user/),
       hint: `rm ${door}`,
     });
   });

@@ -34,7 +34,7 @@ describe("an origin's address", () => {
     ["/run/me/c.sock", "for a socket: unix:/run/me/c.sock"],
     ["./c.sock", "for a socket: unix:./c.sock"],
     ["localhost:7420", "http://localhost:7420, or https://localhost:7420"],
-    ["what", "it is http"],
+    ["what", "an address is http"],
   ])("%s is refused with a hint of what may be meant", (text, hint) => {
     expect(() => parseUpstream(text, "/")).toThrow(expect.objectContaining({ hint: expect.stringContaining(hint) }));
   });
