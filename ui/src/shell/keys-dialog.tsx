@@ -5,7 +5,7 @@ const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ["?", "These keys"],
   ["j  k", "Next and previous line, changed file, conflict, or state of a file"],
   ["↓  ↑", "Next and previous line of the timeline"],
-  ["Shift ↓  Shift ↑", "Select a range of lines (or Shift and a click)"],
+  ["Shift ↓", "Select a range of lines (also Shift ↑, or Shift and a click)"],
   ["Enter", "Open the changes of the selected line"],
   ["u", "Take the selected work back (with a look first)"],
   [",  .", "Step the playhead, or the state of a file, back and forward"],
