@@ -71,7 +71,7 @@ import { WriteQueue } from "./write/write-queue.ts";
 import { agentsName, checkActorName, refuseClaimedName } from "../core/records/actor-name.ts";
 import { optional } from "../util/optional.ts";
 
-/** The maximum number of ticks that followers of the head are told with one change. */
+/** The maximum number of ticks that followers of the head receive with one change. */
 const MOST_FOLLOWED = 2_000;
 
 /** The parts that all views of one open workspace share. */
@@ -321,7 +321,8 @@ export class Workspace implements api.WorkspaceApi {
     try {
       result = await work();
     } catch (error) {
-      // The caller needs the error of the work, not that of `end`. `status` reports changes that `end` could not note.
+      // The caller needs the error of the work, not an error of `end`. If `end` could not note changes, `status`
+      // reports them.
       await end().catch(() => undefined);
       throw error;
     }
@@ -571,12 +572,11 @@ export class Workspace implements api.WorkspaceApi {
     const asked = { ...context, caller: { ...context.caller, request } };
     const attempt = (): Promise<T> =>
       this.#queue.changeAfter(async (before) => (await doneBefore(context, request)) ?? work(asked, before));
-    // Another process may have begun or carried out the same request after `doneBefore` looked for it.
+    // `RequestMeanwhile` says that another process has begun the same request after `doneBefore` looked for it.
     return attempt().catch(async (error: unknown) => {
       if (error instanceof RequestMeanwhile) return attempt();
       // The attempt may have failed after its intent was written. `change` finishes such an operation, and `doneBefore`
-      // then finds the request. If `change` fails as well, the first error is thrown, because the first error says
-      // more.
+      // then finds the request. If `change` fails as well, the first error is thrown, because it names the cause.
       const known = await this.#queue.change(() => doneBefore(context, request)).catch(() => undefined);
       if (known === undefined) throw error;
       return known;
@@ -584,7 +584,7 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   async #ticksAfter(after: number): Promise<TicksShape | undefined> {
-    // Followers are told all the same, and ask for the ticks themselves.
+    // If the ticks cannot be read, followers are told of the change without ticks, and ask for the ticks themselves.
     const found = await this.ticks({ after, limit: MOST_FOLLOWED }).catch(() => undefined);
     return found?.more === true ? undefined : found;
   }
@@ -595,8 +595,8 @@ export class Workspace implements api.WorkspaceApi {
 }
 
 /**
- * Waits until a snapshot has been made, and then prunes the states that exceed the limits of the history
- * (`keepToLimits`). If no snapshot was made (`null`), prunes nothing.
+ * Waits for the snapshot of an action, then prunes the states that exceed the limits of the history (`keepToLimits`).
+ * If no snapshot was made (`null`), prunes nothing.
  */
 async function withLimits<T>(context: Context, made: Promise<T | null>): Promise<T | null> {
   const snapshot = await made;

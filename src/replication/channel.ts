@@ -15,27 +15,27 @@ export interface ChannelEnd {
  * folders. Each side may send as many bytes of credited messages as the other side has granted. A side grants more
  * credit only as it consumes messages. Therefore, the number of bytes that a side must buffer is limited.
  *
- * All other messages are small and need no credit. They overtake credited messages that wait, so that an answer, a
- * heartbeat or an error gets through a full channel.
+ * All other messages are small and need no credit. They overtake waiting credited messages, so that an answer, a
+ * heartbeat or an error is not delayed by missing credit.
  *
  * Credited messages arrive in the order of their `send` calls, and so do uncredited messages. A credited message never
  * overtakes an uncredited one.
  */
 export interface Channel {
   /**
-   * Resolves once the message has its credit and the transport has accepted it. At that time, the message may still be
-   * on its way to the peer. Rejects with `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED` for a message that the peer would
-   * refuse; the channel stays open. Rejects with `UNAVAILABLE` once the channel has ended.
+   * Sends a message. Resolves once the message has its credit and the transport has accepted the message, which may
+   * then still be on its way to the peer. Rejects with `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED` for a message that
+   * the peer would refuse. The channel then stays open. Rejects with `UNAVAILABLE` once the channel has ended.
    *
-   * The receiving loop must not await the sending of a credited message, because two peers that both wait would
+   * The loop that receives messages must not await the sending of a credited message. Two peers that both did so would
    * deadlock.
    */
   send(message: Message): Promise<void>;
 
   /**
-   * Yields the peer's messages. There may be only one consumer at a time. A message is consumed when the next one is
-   * requested. Ends when the channel has ended normally or this side has called `close`. If the channel ended with an
-   * error, yields the messages that arrived before the error, and then throws the error.
+   * Yields the peer's messages. There may be only one consumer at a time. A message counts as consumed when the
+   * consumer requests the next message. Ends when the channel has ended normally or this side has called `close`. If
+   * the channel ended with an error, yields the messages that arrived before the error, and then throws the error.
    */
   receive(): AsyncIterable<Message>;
 
@@ -50,7 +50,7 @@ export interface Channel {
 
   /**
    * Sends the peer the reason, if any, and closes the connection. Drops messages that wait to be sent, and received
-   * messages that are not consumed. Idempotent.
+   * messages that are not consumed. Further calls do nothing.
    */
   close(reason?: ChronicleError): void;
 
@@ -75,7 +75,7 @@ export interface Wire {
 
   /**
    * Closes the connection, either after all written bytes have left (`gently`) or without sending them (`at once`).
-   * Idempotent; never throws. A transport that can give a reason for closing sends `code`.
+   * Further calls do nothing. Never throws. A transport that can give a reason for closing sends `code`.
    */
   close(how: "gently" | "at once", code?: ErrorCode): void;
 }

@@ -2,9 +2,9 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { Timers } from "../util/timers.ts";
 
 /**
- * The number of consecutive heartbeats without a received byte, after which the other side counts as gone. The timer
- * counts heartbeats, not milliseconds. After this process was busy or its machine slept, the late heartbeat counts only
- * once. The bytes that arrived meanwhile are read before the next heartbeat.
+ * The number of consecutive heartbeats without a received byte after which the other side counts as gone. The timer
+ * counts heartbeats, not milliseconds. If this process was busy, or its machine slept, the late heartbeat therefore
+ * counts only once, and the bytes that arrived meanwhile are read before the next heartbeat.
  */
 const SILENT_BEATS = 3;
 
@@ -17,8 +17,8 @@ interface HeartbeatActions {
   readonly arrived: () => number;
   readonly beat: () => void;
   /**
-   * Called once nothing has arrived for `SILENT_BEATS` heartbeats. The silence has lasted at least `silentMs`
-   * milliseconds. No heartbeat follows.
+   * Called when no byte has arrived for `SILENT_BEATS` heartbeats. `silentMs` is the minimum duration of the silence,
+   * in ms. No heartbeat follows.
    */
   readonly gone: (silentMs: number) => void;
 }

@@ -6,13 +6,13 @@ import { readDiskFile } from "../disk/read-disk-file.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 
-/** The most marks that are kept for one person in one workspace. */
+/** The maximum number of marks of one person in one workspace. */
 const MOST_MARKS = 5_000;
 
-/** The largest file of marks, in bytes. */
+/** The maximum size, in bytes, of a file of marks. */
 const MOST_BYTES = 1024 * 1024;
 
-/** The most people whose marks are kept in one workspace. */
+/** The maximum number of people whose marks are kept in one workspace. */
 const MOST_PEOPLE = 256;
 
 const PROBLEM = "the kept marks cannot be read, so nothing is marked; the next mark begins anew";
@@ -21,9 +21,9 @@ const SUFFIX = ".json";
 const HASH = /^(?:[0-9a-f]{64})?$/;
 
 /**
- * The marks of one person in one workspace, in one small file. They are no part of the history. A file that cannot be
- * decoded counts as no marks, and the next change replaces it. The oldest marks give way to new ones, and the files of
- * the people who marked nothing for longest give way to those of others.
+ * The marks of one person in one workspace, in one small file. The marks are no part of the history. A file that cannot
+ * be decoded counts as empty, and the next change replaces the file. If a person has too many marks, the oldest marks
+ * are dropped. If too many people have marks, the files that were not changed for the longest time are removed.
  */
 export class FileMarks {
   readonly #disk: Disk;
@@ -106,7 +106,7 @@ function encode(marks: readonly MarkShape[]): Buffer {
   return Buffer.from(`{"format":1,"marks":[\n${lines.toReversed().join(",\n")}\n]}\n`);
 }
 
-/** Returns the marks of a file; `undefined` if it is damaged or has another format. */
+/** Returns the marks of a file; `undefined` if the file is damaged or has another format. */
 function decode(text: string): MarkShape[] | undefined {
   let file: unknown;
   try {

@@ -11,14 +11,14 @@ import type { WorkspacePath } from "../core/values/path.ts";
  * Contract
  * - A repository is read and written only if its git folder lies in a tracked folder, or names a folder in a tracked
  *   folder as its working tree. No link is followed.
- * - `read` runs no program. Other methods run git, in such a way that no setting of the repository makes git start
- *   another program or ask a server.
+ * - `read` runs no program. Other methods run git. No setting of the repository can make git start another program or
+ *   ask a server.
  * - A repository that cannot be read is named in `notes`. All others are read nevertheless.
  */
 export interface GitStates {
   /**
-   * Returns the folders within the tracked folders in which scans found repositories. Does not check that these still
-   * exist.
+   * Returns the folders within the tracked folders in which scans found repositories. Does not check that these folders
+   * still exist.
    */
   nested(): readonly WorkspacePath[];
   /** Returns every repository with its HEAD, or with the reason why its state is not recorded. */
@@ -31,10 +31,9 @@ export interface GitStates {
   /** Gives up all git folders that `read` has kept, unless `isIdle` returns false. */
   giveUpFolders(isIdle: KeepFolders["isIdle"]): Promise<void>;
   /**
-   * Removes the parts of the kept git folders that belong to no repository any more: objects that a repository no
-   * longer has, and everything of a repository that is gone. Adds nothing to what is kept. Returns the number of bytes
-   * that were freed. `isIdle` is called after the search for what to remove. Its answer must include work that other
-   * processes have begun.
+   * Removes the kept objects that their repository no longer has, and everything that was kept of a repository that is
+   * gone. Keeps nothing new. Returns the number of bytes that were freed. `isIdle` is called after the search for what
+   * to remove. Its answer must include work that other processes have begun.
    */
   collectFolders(isIdle: KeepFolders["isIdle"]): Promise<number>;
   /**
@@ -57,24 +56,27 @@ export interface GitStates {
   /** Forgets what was read, so that the next `read` passes all contents to `keep`, and not only new contents. */
   forget(): void;
   /**
-   * Returns a pack of these objects and all objects that they need, without the objects that a ref reaches now. If no
-   * object is left, `pack` is absent. Objects that do not exist are left out and counted in `lacking`. The time and the
-   * bytes used are taken from `budget`.
+   * Returns a pack of these objects and of all objects that they need. Leaves out the objects that a ref reaches now.
+   * If no object is left, `pack` is absent. Objects that do not exist are left out and counted in `lacking`. The time
+   * and the bytes used are taken from `budget`.
    */
   pack(path: WorkspacePath, objects: readonly string[], budget: KeepBudget): Promise<KeptObjects>;
-  /** Returns the budget for the objects of all repositories that one command changes. Its time begins now. */
+  /**
+   * Returns the budget for the objects of all repositories that one command changes. The time of the budget begins at
+   * the call.
+   */
   keepBudget(): KeepBudget;
   /**
-   * Returns the hashes of the objects that the items name in `before`, without the objects that they protect from git's
-   * garbage collection in `after`. `contentOf` returns the content that has a hash.
+   * Returns the hashes of the objects that the `before` values of the items name. Leaves out the objects that the
+   * `after` values protect from git's garbage collection. `contentOf` returns the content that has a hash.
    */
   objectsOf(items: readonly GitItem[], contentOf: ContentOf): Promise<readonly string[]>;
   /**
-   * Puts the objects of the change's packs into a repository, and changes it from the `before` values to the `after`
-   * values. Takes git's own locks, and changes nothing unless each value still equals `before` or already equals
-   * `after`. Returns `undefined` once the change is made, or the reason why it was not made. If a step fails, the
-   * earlier steps are reverted. If this fails, too, the reason says "partly changed". After the process was killed, the
-   * same change can be passed to `apply` again.
+   * Puts the objects of the change's packs into a repository, and sets its values from `before` to `after`. Takes git's
+   * own locks, and changes nothing unless each value still equals `before` or already equals `after`. Returns
+   * `undefined` once the change is made, or the reason why it was not made. If a step fails, the earlier steps are
+   * reverted. If the earlier steps cannot be reverted, the reason says "partly changed". After the process was killed,
+   * the same change can be passed to `apply` again.
    */
   apply(change: GitChange, how: ApplyGit): Promise<string | undefined>;
 }
@@ -84,7 +86,10 @@ export type ContentOf = (hash: Hash) => Promise<Buffer | undefined>;
 
 /** A repository and its HEAD, without the rest of its state. */
 export interface GitPlace {
-  /** The path of the repository's `.git`. The empty path stands for all repositories that were not looked at. */
+  /**
+   * The path of the repository's `.git`. The empty path stands for all repositories of which the state was not read,
+   * because there are too many.
+   */
   readonly path: WorkspacePath;
   readonly head?: GitHead;
   /** The reason, for people, why the state of the repository is not recorded. Absent if the state is recorded. */
@@ -93,7 +98,7 @@ export interface GitPlace {
 
 export interface GitReading {
   readonly states: readonly GitState[];
-  /** Sentences for people about what was not read, and why. */
+  /** Sentences for people. Each says which part of the state was not read, and why. */
   readonly notes: readonly string[];
 }
 
@@ -114,8 +119,8 @@ export interface KeepFolders {
 /** Takes the contents of a lost git folder. */
 export interface KeepLost {
   /**
-   * Returns the reason, for people, why contents of this total size cannot be taken; `undefined` if they can. Called
-   * before the files are read.
+   * Returns the reason, for people, why contents of this total size cannot be taken; `undefined` if they can be taken.
+   * Called before the files are read.
    */
   readonly refusal: (bytes: number) => string | undefined;
   readonly contentOf: ContentOf;
@@ -127,7 +132,7 @@ export interface KeepLost {
   ) => Promise<{ readonly hash: Hash; readonly size: number }>;
 }
 
-/** All files and folders of a lost git folder, or the reason, for people, why they cannot be returned. */
+/** All files and folders of a lost git folder, or the reason (for people) why the git folder cannot be returned. */
 export type LostGit = { readonly entries: ReadonlyMap<WorkspacePath, Entry> } | { readonly problem: string };
 
 export interface KeptObjects {

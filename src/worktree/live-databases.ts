@@ -40,7 +40,7 @@ export function liveDatabases(disk: Disk, files: readonly PlacedFile[]): LiveDat
 
 /**
  * Returns the stat of a path; `undefined` if nothing is there, or if a folder above allows no access. The apply itself
- * reports that it has no access.
+ * then reports the missing access.
  */
 function seenStat(fs: PlacedFile["fs"], path: WorkspacePath): FileStat | undefined {
   try {

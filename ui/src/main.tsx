@@ -12,7 +12,7 @@ import "./styles/base.css";
 const queries = new QueryClient({
   defaultOptions: {
     queries: {
-      // The client of the server already retries what can be repeated.
+      // `ChronicleClient` already retries the requests that can be repeated.
       retry: false,
       staleTime: 2_000,
       throwOnError: (error) => !(error instanceof ChronicleError),

@@ -4,7 +4,7 @@ import { Missing, Shell, ViewFailed } from "./shell/shell.tsx";
 import { WorkspaceFrame } from "./shell/workspace-frame.tsx";
 import { Timeline } from "./timeline/timeline.tsx";
 
-// The address names all that a view shows: copied, it shows the same to somebody else.
+// The address names everything that a view shows. A person who opens a copied address sees the same.
 
 const root = createRootRoute({ component: Shell, notFoundComponent: Missing, errorComponent: ViewFailed });
 
@@ -19,7 +19,7 @@ const workspace = createRoute({
 
 type Given = Readonly<Record<string, unknown>>;
 
-/** Returns a text of the address; `undefined` if there is none. */
+/** Returns the text with this name in the address; `undefined` if the address has no such text. */
 function text(given: Given, name: string): string | undefined {
   const value = given[name];
   if (typeof value === "number") return String(value);
@@ -38,7 +38,7 @@ function texts<Name extends string>(given: Given, names: readonly Name[]): { [na
 const timeline = createRoute({
   getParentRoute: () => workspace,
   path: "/",
-  // `work` is the selected line; `at` the playhead, as `seq:N`; the others filter.
+  // `work` is the selected line, and `at` is the playhead as `seq:N`. The others are filters.
   validateSearch: (given: Given) => texts(given, ["work", "at", "actor", "kind", "text", "file", "since"]),
   component: Timeline,
 });

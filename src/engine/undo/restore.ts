@@ -63,9 +63,9 @@ export async function restore(
     ...(await planTo(context, moment, { present, paths: options.paths })),
     kind: "restore",
     summary: `restore to ${moment.label}`,
-    // The plan has only changes between two proved states, and takes nothing else from the index.
+    // Both states of each planned change are already proved, and the plan takes nothing else from the index.
     isProved: true,
-    // The folders above the named paths are restored with them.
+    // The folders above the named paths are restored too.
     ...(options.paths === undefined ? {} : { folders: "whole" }),
     ...optional({ keepMtime: options.keepMtime }),
     report: async (done) => ({ ...(await restoredShape(context, done)), finished, seq: moment.seq }),
@@ -108,7 +108,7 @@ async function planTo(
   };
 }
 
-/** Returns the paths, each with the other files of the database to which it belongs. */
+/** Returns the paths. If a path is a file of a database, the other files of that database are returned too. */
 async function withUnits(context: Context, paths: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
   return (await Promise.all(paths.map((path) => unitWith(context, path)))).flat();
 }
@@ -119,7 +119,8 @@ async function changesTo(context: Context, seq: number, present: Present): Promi
 }
 
 /**
- * Returns the id of the action that began at event `seq` or `seq + 1`. Such an action scanned its paths at this moment.
+ * Returns the id of the action that began at event `seq` or `seq + 1`; `undefined` if there is no such action. The
+ * action scanned its paths when it began.
  */
 async function actionBegunAt(context: Context, seq: number): Promise<string | undefined> {
   const rows = await context.index.events({ from: seq, to: seq + 1 });
@@ -167,7 +168,7 @@ export async function rollback(
   });
 }
 
-/** Returns the paths that the action itself changed, including folders that were made for the paths that it named. */
+/** Returns the paths that the action changed, including the folders that were made for its declared paths. */
 async function ownPaths(
   context: Context,
   action: LoggedAction,
@@ -180,8 +181,9 @@ async function ownPaths(
 }
 
 /**
- * Fills another, empty folder (`options.to`) with the files of a moment. Leaves out git's own state (see `withoutGit`),
- * files whose contents were erased and, if the caller is an agent, protected files.
+ * Fills an empty folder, which is not the workspace's own (`options.to`), with the files of a moment. Leaves out git's
+ * own state (see `withoutGit`) and files whose contents were erased. If the caller is an agent, also leaves out
+ * protected files.
  */
 export async function restoreTo(context: Context, text: string, options: RestoreOptions): Promise<RestoreShape> {
   const moment = await resolveMoment(context, text);
@@ -219,8 +221,8 @@ export async function restoreTo(context: Context, text: string, options: Restore
 }
 
 /**
- * True if the rules of the folder do not count the path as a part of git's own state. False in a hosted workspace,
- * because its rules cannot take in any path of git.
+ * True if the rules of the folder do not count the path as a part of git's own state. Always false in a hosted
+ * workspace, because the rules of a hosted workspace cannot include a path of git.
  */
 async function isOwn({ worktree }: Context, path: WorkspacePath): Promise<boolean> {
   return !isHosted(worktree.roots) && (await worktree.explain(path)).rule !== "git";
@@ -234,9 +236,9 @@ interface OutsideAction {
 }
 
 /**
- * Restores the named absolute paths to their state before the action. Each path must be a path that the action kept, or
- * lie beneath such a path. Files that were added to a folder since the action stay. The restore is an action of its
- * own. This action first keeps the state on disk, durably, so that its `rollback` can undo the restore. After a crash,
+ * Restores the named absolute paths to their state before the action. The action must have kept the state of each path,
+ * or of a folder above it. Files that were added to a folder since the action stay. The restore is a new action, which
+ * first keeps the state on disk, durably. A `rollback` of the new action therefore undoes the restore. After a crash,
  * each file has its old or its new state, and the restore can be repeated. Throws `NOT_FOUND` for a path that the
  * action did not keep, `ERASED`, `PRUNED` or `BLOB_MISSING` if an earlier content is gone, and `REFUSED` if the state
  * on disk cannot be kept.

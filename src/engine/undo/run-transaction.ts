@@ -135,7 +135,7 @@ async function commitOrTell(context: Context, transaction: string): Promise<Tran
     return NOTHING_ROLLED_BACK;
   } catch (error) {
     const ended = endedBefore(error);
-    // The commit of an outer transaction also commits this one.
+    // The commit of an outer transaction also commits this transaction.
     if (ended === "committed") return NOTHING_ROLLED_BACK;
     if (ended === "rolled_back")
       return {

@@ -117,8 +117,8 @@ interface Begun {
 }
 
 /**
- * Returns the caller's function that reads the network events, if any. The function is called after the command has
- * ended.
+ * Returns the caller's function that reads the network events; `{}` if the caller gave none. The function is called
+ * after the command has ended.
  */
 function networkAtEnd({ networkEvents }: RunOptions): Pick<Ending, "networkEvents"> | Record<never, never> {
   return typeof networkEvents === "function" ? { networkEvents } : {};
@@ -131,7 +131,7 @@ async function begin(context: Context, given: AskedRun, before: BeforeSession): 
   const nesting = await Nesting.of(context, await openBrackets(context));
   const place = await placeOf(context, nesting, { pid, within: given.around, inFolder: true });
   const id = idOfRequest(context) ?? context.newId();
-  // Until the session's record names the kept-aside contents, the lease protects them from the collector.
+  // The lease protects the kept-aside contents from garbage collection until the session's record names them.
   using _lease = await context.blobs.lease();
   const { entries, aside, trees, exposed } = await keepAside(
     context,
@@ -461,8 +461,8 @@ async function finish(context: Context, session: Session, ending: Ending): Promi
 }
 
 /**
- * Captures those rule files (`.gitignore`) of the session that are excluded by their own rules. Other files that these
- * rules exclude are only listed.
+ * Captures the rule files (`.gitignore`) that the session changed and that the rules themselves exclude. Other excluded
+ * files are only listed.
  */
 async function takeRules(
   recorder: Recorder,

@@ -158,9 +158,9 @@ async function workOfActions(
 }
 
 /**
- * Returns a function that tells whether an ambiguous change belongs to the work with these ids. It does if all
- * candidates of the change are among these ids, and at least one candidate is not abandoned. If all candidates are
- * abandoned, a person may have made the change, because an abandoned action may never have run.
+ * Returns a function that tells whether an ambiguous change belongs to the work with these ids. The change belongs to
+ * the work if all its candidates are among the ids, and at least one candidate is not abandoned. An abandoned action
+ * may never have run. If all candidates are abandoned, a person may have made the change.
  */
 async function onlyBy(context: Context, ids: ReadonlySet<string>): Promise<(record: FileRecord) => boolean> {
   const abandoned = (await actionsEver(context)).filter(({ state }) => state === "abandoned");
@@ -181,8 +181,8 @@ function isOf({ session, action }: FileRecord, ids: ReadonlySet<string>): boolea
 const LIST = "`chronicle actions` lists them";
 
 /**
- * Returns the error for work that was compacted away. `by`: the event of the compaction, at which the history now
- * begins.
+ * Returns the error for work that was compacted away. `by` is the event of the compaction. The history now begins at
+ * this event.
  */
 export function compactedAway(what: string, by: number): ChronicleError {
   return new ChronicleError("PRUNED", `${what} was compacted away by event ${by}`, {
@@ -192,9 +192,9 @@ export function compactedAway(what: string, by: number): ChronicleError {
 }
 
 /**
- * Returns a function that tells whether an event belongs to some work. It returns false for the baseline, and for
- * events of operations other than writes, such as restores, undos and redos. For an ambiguous change, it returns true
- * only if no other work can have made the change (`isOnly`). For all other events, `isOwn` decides.
+ * Returns a function that tells whether an event belongs to some work. The function returns false for the baseline, and
+ * for events of operations other than writes, such as restores, undos and redos. For an ambiguous change, the function
+ * returns true only if no other work can have made the change (`isOnly`). For all other events, `isOwn` decides.
  */
 function ownOnly(
   isOwn: (record: FileRecord) => boolean,
@@ -206,7 +206,7 @@ function ownOnly(
     (isOnly(record) || (record.actor !== "ambiguous" && isOwn(record)));
 }
 
-/** The id of a turn, with that of its session, because a turn id is unique only within its session. */
+/** The id of a turn, and the id of its session. A turn id is unique only within its session. */
 interface Turn {
   readonly session?: string;
   readonly turn: string;
@@ -611,7 +611,7 @@ function isWork(record: FileRecord, watches: ReadonlySet<string>): boolean {
   return isOfSession || [action, transaction, intent, candidates].some((one) => one !== undefined);
 }
 
-/** Returns the span from the earliest start to the head. The span never begins before the history. */
+/** Returns the span from the earliest start to the head. The span never begins before the first event of the index. */
 async function spanFrom(
   context: Context,
   starts: readonly number[],
@@ -622,8 +622,8 @@ async function spanFrom(
 }
 
 /**
- * Describes the part of the work that no undo can invert, because its events were compacted away; `{}` if there is
- * none.
+ * Describes the part of the work whose events were compacted away, and which no undo can invert. Returns `{}` if there
+ * is no such part.
  */
 async function lostOf(context: Context, what: string, starts: readonly number[]): Promise<Pick<Work, "lost">> {
   const begins = (await indexedFrom(context)) ?? 1;

@@ -1,18 +1,18 @@
-/** An answer is shared for at most this time, in milliseconds, because it also says what is going on at present. */
+/** The maximum time, in milliseconds, for which an answer is shared. Answers also report work that is going on now. */
 const LONGEST_MS = 2_000;
-/** The maximum number of answers that are kept. */
+/** The maximum number of kept answers. */
 const MOST = 32;
 
 interface Kept<T> {
-  /** The answer includes at least this event. */
+  /** The seq of an event that the answer includes. Before the answer is made: the seq that its caller asked for. */
   seq: number;
   readonly at: number;
   readonly answer: Promise<T>;
 }
 
 /**
- * Answers that several callers get, because each has said that an answer up to some event is enough. Many pages that
- * show the same history ask for the same after each change. An answer is shared while it is being made, too.
+ * A cache of answers about a history. After a change, all pages that show the history ask the same question, and each
+ * says which event the answer must include. They then share one answer, even while it is still being made.
  */
 export class SharedAnswers<T extends { readonly seq: number }> {
   readonly #kept = new Map<string, Kept<T>>();

@@ -31,8 +31,9 @@ import type { PathClaim } from "../state/proved-rows.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * A step of undo or redo: the operation that it is about, and what it inverts. Most steps invert an operation as a
- * whole (`changesToInvert`). A step inverts the operation's own events in these cases:
+ * Steps of undo and redo. Each step is about one operation, and inverts changes of this operation. Most steps invert
+ * the net change of each path between the operation's beginning and end (`changesToInvert`). In these cases, a step
+ * inverts only events that the operation itself made:
  * - Others' work or an undo of selected work is involved, or the operation is a part of another one (`inversionOf`).
  * - Paths of the operation were edited since, or somebody is changing them (`partStep`).
  */
@@ -76,8 +77,8 @@ export function stepMeant(operations: readonly LoggedOperation[], named: NamedSt
 
 /**
  * Returns the undo of selected work that undid the operation and nothing else. A redo of the operation must invert this
- * undo. Returns `undefined` if the operation is not undone, if no such undo is found, or if the operation was undone by
- * an undo of its own. Throws `REFUSED` in these cases:
+ * undo. Returns `undefined` if the operation is not undone, if no such undo is found, or if the undo targeted the
+ * operation itself. Throws `REFUSED` in these cases:
  * - The undo also undid other work, for example because it was the undo of a larger operation. The changes of this undo
  *   cannot be divided.
  * - The undo was itself undone, together with other work.
@@ -108,10 +109,10 @@ function undoAround(
 }
 
 /**
- * Returns the undo that a redo of the operation must invert; `undefined` if this is an undo of the operation itself.
- * Unlike `undoAround`, this function also looks at the operation's own events: an undo of selected work that undid only
- * some of these events does not name the operation. Throws `REFUSED` in the cases of `undoAround`, and if several undos
- * undid the events.
+ * Returns the undo of selected work that a redo of the operation must invert; `undefined` if the operation was undone
+ * as a whole. Unlike `undoAround`, this function also looks at the operation's own events, because an undo of selected
+ * work that undid only some of these events does not name the operation. Throws `REFUSED` in the cases of `undoAround`,
+ * and if several undos undid the events.
  */
 export async function undoToInvert(
   context: Context,
@@ -135,9 +136,9 @@ export async function undoToInvert(
 }
 
 /**
- * For an undo of selected work that was redone, returns the later undo that undid the same work once more. A redo of
- * the operation must invert this later undo. Returns `undefined` if there is no such undo. Throws `REFUSED` if the
- * later undo also undid other work.
+ * Returns the undo that undid the operation's selected work once more. The operation is itself an undo of selected
+ * work, which was redone. A redo of the operation must invert the later undo. Returns `undefined` if there is no later
+ * undo. Throws `REFUSED` if the later undo also undid other work.
  */
 function undoOnceMore(
   operations: readonly LoggedOperation[],
@@ -260,8 +261,8 @@ function spansOf(operations: readonly LoggedOperation[], { selective, target }: 
 
 /**
  * Returns the undo that undid work with any of these ids, and that was not redone; `undefined` if there is none. The
- * undo may have been reversed since (`isReversed`). Until an undo of the work is redone or reversed, later undos of the
- * work do not count. Undos that changed nothing never count.
+ * undo may have been reversed since (`isReversed`). If several undos fit, returns the first after the last redo or
+ * reversal. Undos that changed nothing never count.
  */
 function undoThatTook(operations: readonly LoggedOperation[], ids: ReadonlySet<string>): LoggedOperation | undefined {
   let took: LoggedOperation | undefined;
@@ -277,12 +278,12 @@ function undoThatTook(operations: readonly LoggedOperation[], ids: ReadonlySet<s
   return took;
 }
 
-/** Returns the seq of the last event of the undos that reversed this undo; 0 if no undo did. */
+/** Returns the seq of the last event of the undos that reversed this undo; 0 if this undo was not reversed. */
 function reversedAt({ reversed }: LoggedOperation): number {
   return Math.max(0, greatestOf([...(reversed?.paths.values() ?? [])]));
 }
 
-/** Returns the latest undo that reversed this undo; `undefined` if no recorded undo did. */
+/** Returns the latest undo that reversed this undo; `undefined` if no recorded undo has reversed this undo. */
 function reverserOf(undo: LoggedOperation, operations: readonly LoggedOperation[]): LoggedOperation | undefined {
   const at = reversedAt(undo);
   return operations.find(({ kind, fromSeq, toSeq }) => kind === "undo" && fromSeq < at && at <= toSeq);
@@ -330,8 +331,8 @@ export async function changesToInvert(context: Context, { direction, operation, 
   );
   if (direction === "redo") return together(context, lastOf(steps.slice(0, lastIndexOf(steps, "undo") + 1), "undo"));
   const redos = steps.at(-1)?.kind === "redo" ? lastOf(steps, "redo") : [];
-  // At paths where the redos were reversed, the step inverts the change of the operation itself, which can be in force
-  // there.
+  // Where redos were reversed at some paths, the change of the operation itself can be in force. The step inverts this
+  // change at such paths.
   const isSomeReversed = redos.some(({ reversed }) => reversed !== undefined);
   return together(context, redos.length === 0 || isSomeReversed ? [operation, ...redos] : redos);
 }
@@ -372,7 +373,7 @@ export async function inversionOf(context: Context, step: Step): Promise<Inversi
 }
 
 /**
- * Returns the undo of an operation's work as a step of the undo stack. Such a step is recorded even if no file changes.
+ * Returns the undo of an operation's work as a step of the undo stack. The step is recorded even if no file changes.
  */
 async function stepOver(context: Context, work: Work, { operation, stack }: Step): Promise<Inversion> {
   return { ...(await undoOf(context, work)), always: true, operation: operationShape(operation, stack) };
@@ -385,9 +386,8 @@ function isWhole({ direction, operation }: Step): boolean {
 
 /**
  * Returns the inversion for three kinds of steps:
- * - A redo of an undo of selected work. Undoing such an undo while it is in force is also a redo.
- * - An undo of an undo of selected work, if that undo was redone or reversed. This step undoes the selected work once
- *   more.
+ * - A redo of an undo of selected work. The undo of such an undo, while it is in force, also counts as a redo.
+ * - An undo of an undo of selected work that was redone or reversed. This step undoes the selected work once more.
  * - An undo of an operation if a part of the operation was undone already. This step undoes the rest.
  *
  * Returns `undefined` for any other step.
@@ -413,11 +413,12 @@ async function selectiveStep(context: Context, step: Step): Promise<Inversion | 
 }
 
 /**
- * Returns the work that a step undoes, and the operation that this work belongs to. For an undo of selected work, this
- * is the work that the undo undid. A redo, and an undo of a whole operation, stand for their target (`stepMeant`).
+ * Returns the work that a step undoes, and the operation that this work belongs to. If the step is about an undo of
+ * selected work, returns the selected work. If the step is about a redo or an undo of a whole operation, returns the
+ * work of its target (`stepMeant`).
  *
- * `isNarrowed`: true if parts of the work are chosen and the caller named no operation. If the step is then about an
- * undo of some hunks, returns the work with all its hunks in the same files.
+ * `isNarrowed` is true if the caller chose parts of the work and named no operation. If the step is then about an undo
+ * of some hunks, the returned work has all its hunks in the same files.
  */
 export async function workToUndo(
   context: Context,
@@ -522,9 +523,9 @@ async function refuseRebuilt(
 }
 
 /**
- * Returns the paths that a redo of the undo leaves as they are. These are the paths without an event that is undone by
- * this undo alone:
- * - Another undo in force undid events of the path, too.
+ * Returns the paths that a redo of the undo leaves as they are. No event of such a path is undone by this undo alone.
+ * There are two cases:
+ * - Another undo in force undid the same events.
  * - No undo in force undid events of the path, because an earlier redo brought them back. Such a path is returned only
  *   if this undo alone still undoes events of another path, where that redo met a conflict.
  *
@@ -586,8 +587,8 @@ async function again(
     fromSeq: (first === Number.MAX_SAFE_INTEGER ? fromSeq : first) - 1,
     toSeq: Math.max(took.at(-1)?.[1] ?? fromSeq, redos.at(-1)?.toSeq ?? 0),
     ...(isEverything ? { everything: true as const } : {}),
-    // The earlier undo is still in force where its redo met a conflict. If the work includes everybody's events, the
-    // events that are still undone are left out here. For other work, `undoOf` leaves out all undone events.
+    // The earlier undo is still in force at paths where its redo met a conflict. If the work includes everybody's
+    // events, the events that are still undone are left out here. For other work, `undoOf` leaves out undone events.
     isOwn: (record, path, seq) =>
       (holdsSeq(took, seq) && !(isEverything && taken.by(seq, record, path).includes(undo))) ||
       (record.intent !== undefined && redone.has(record.intent) && parts.has(path)),
@@ -608,8 +609,8 @@ function takenWith(undo: string, operations: readonly LoggedOperation[]): Readon
 }
 
 /**
- * Returns the operation as work if a part of it was undone separately. Returns `undefined` if no part of it was, or if
- * the step is done as a whole or not at all.
+ * Returns the operation as work if a part of the operation was undone separately. Otherwise returns `undefined`. Also
+ * returns `undefined` if the step is done as a whole or not at all.
  */
 async function partOf(
   context: Context,
@@ -633,9 +634,10 @@ async function partOf(
 }
 
 /**
- * Returns the undo of a run, action or transaction as an inversion of its own events. Changes that others made between
- * two changes of the operation then stay. Returns `undefined` if there are no such changes and the operation is no part
- * of another one. Also returns `undefined` for a redo, and for all other kinds of operations.
+ * Returns the undo of a run, action or transaction as an inversion of only those events that the operation made.
+ * Changes that others made to the same paths in between therefore stay. Returns `undefined` if there are no such
+ * changes and the operation is not a part of another one. Also returns `undefined` for a redo, and for other kinds of
+ * operations.
  */
 async function interleavedStep(context: Context, step: Step): Promise<Inversion | undefined> {
   const { direction, operation } = step;
@@ -648,9 +650,9 @@ async function interleavedStep(context: Context, step: Step): Promise<Inversion 
 }
 
 /**
- * Returns the undo as an inversion of the operation's own events, which is merged with later edits. It leaves out paths
- * that somebody is changing: the paths in `leaves`, and paths that are found while the files are written. These paths
- * can be undone later. Returns `undefined` for a step that is done as a whole or not at all.
+ * Returns the undo as an inversion of the operation's own events. The inversion is merged with later edits, and leaves
+ * out paths that somebody is changing: the paths in `leaves`, and paths that are found to be changing while the files
+ * are written. These paths can be undone later. Returns `undefined` for a step that is done as a whole or not at all.
  */
 export async function partStep(
   context: Context,

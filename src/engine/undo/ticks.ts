@@ -9,7 +9,7 @@ import { whoOf } from "./recent-line.ts";
 const DEFAULT_LIMIT = 5_000;
 const MOST_TICKS = 20_000;
 
-/** Returns work of the history in columns (`TicksShape`). Reads only rows of the index, and no event. */
+/** Returns the ticks of the history in columns (`TicksShape`). Reads only the index, not the log. */
 export async function ticksOf(
   { index }: Pick<Context, "index">,
   { after = 0, before, limit = DEFAULT_LIMIT, reverse = false }: TicksOptions = {},
@@ -24,8 +24,9 @@ export async function ticksOf(
 }
 
 /**
- * Makes the origin the actor of changes that came from an origin. The rows must be in the order of their last events. A step of a sync records the changes before its own
- * end, so the origin is the one whose record of steps continues first.
+ * Returns the rows, with the origin as the actor of changes that came from an origin. The rows must be in the order of
+ * their last events. A sync step writes its record (`intent:`) after the changes that it made. The first such record
+ * after a change therefore names the origin of the change.
  */
 async function namingOrigins(index: Context["index"], rows: readonly TickRow[]): Promise<readonly TickRow[]> {
   const isNameless = ({ kind, actor }: TickRow): boolean => kind === "sync" && actor === "";
@@ -49,7 +50,7 @@ function checkLimit(limit: number): void {
   throw new ChronicleError("USAGE", `the limit must be a whole number from 1 to ${MOST_TICKS}`);
 }
 
-/** Joins neighbours that are changes of files which one capture recorded, because they are one piece of work. */
+/** Joins consecutive rows of file changes that the same capture recorded into one row. */
 function gathered(rows: readonly TickRow[]): TickRow[] {
   const joined: TickRow[] = [];
   for (const row of rows) {
@@ -104,7 +105,7 @@ function laneOf({ kind, actor }: TickRow): TickActor["who"] {
   return who === "person" || who === "unknown" ? who : "agent";
 }
 
-/** A list of words without repetition, each with its place. */
+/** A list of distinct words. `placeOf` adds a new word, and returns the index of the word in the list. */
 class Words {
   readonly all: string[] = [];
   readonly #places = new Map<string, number>();

@@ -5,7 +5,7 @@ import { titleOfTurn } from "../facts/turns.ts";
 import type { Context } from "../log/context.ts";
 import { readEvents } from "../log/read-events.ts";
 
-// The record of an undo names a turn or a session by its id. People are shown what they know it by.
+// The record of an undo names a turn or a session by its id. For people, the id is replaced by a title or a name.
 
 export interface NamedWork {
   /** The context of the whole history, because the work may be older than the part of it that is listed. */
@@ -19,9 +19,9 @@ export interface NamedWork {
 const SHORT = 8;
 
 /**
- * Returns the text of an undo or redo, with the title of the turn, or the agent of the session, instead of its id. Without
- * a title, the turn is named by its first action, and else the id is shortened. Returns `undefined` if the text has no
- * such id.
+ * Returns the summary of an undo or redo, with words instead of the id of a turn or session. For a turn, the words are
+ * its title, or the summary of an action if the turn has no title. For a session, the words name its agent. If the
+ * action or session is not found, the id is only shortened. Returns `undefined` if the summary has no such id.
  */
 export async function titleOfUndo(operation: LoggedOperation, work: NamedWork): Promise<string | undefined> {
   const selective = selectiveOf(operation, work.operations);
@@ -44,7 +44,10 @@ function replaced({ summary }: LoggedOperation, what: string, words: string): st
   return summary.includes(what) ? summary.replace(what, () => words) : undefined;
 }
 
-/** Returns what an undo of selected work undid, or what the undo did that this operation undoes or redoes. */
+/**
+ * Returns the selected work that the operation undid. If the operation is the undo or redo of an undo, returns the
+ * selected work of that undo.
+ */
 function selectiveOf(operation: LoggedOperation, all: readonly LoggedOperation[]): Selective | undefined {
   const seen = new Set<string>();
   for (let one: LoggedOperation | undefined = operation; one !== undefined;) {
@@ -58,8 +61,9 @@ function selectiveOf(operation: LoggedOperation, all: readonly LoggedOperation[]
 }
 
 /**
- * Returns the turn with whose id the text begins, and the words for it. An id of a turn is unique only within its
- * session, which the record of an undo does not have. It is that of an action whose changes were undone.
+ * Returns the turn whose id is at the beginning of the text, and the words that name the turn. A turn id is unique only
+ * within its session, and the record of an undo does not name the session. The session is therefore taken from an
+ * action whose changes were undone.
  */
 async function turnIn(
   text: string,
@@ -78,13 +82,13 @@ async function turnIn(
     const first = actions.find((one) => one.turn === turn && one.session === session) ?? action;
     return { id: turn, words: `“${title ?? first.summary}”` };
   }
-  // A turn and all later work of its session was undone, and the turn itself had changed nothing.
+  // No undone action is of this turn: a rewind undid the later work of the session, and the turn had changed nothing.
   const title = ofSession === undefined ? undefined : await titleOfTurn(history, { session: ofSession, turn: word });
   if (title !== undefined) return { id: word, words: `“${title}”` };
   return word.length > SHORT ? { id: word, words: `turn ${word.slice(0, SHORT)}` } : undefined;
 }
 
-/** The maximum number of works, and of events, that are looked at for an action of the turn. Nearly always, one is. */
+/** The maximum number of ids, and of events, that are searched for an action. Nearly always, the first one suffices. */
 const MOST_LOOKS = 20;
 
 /** Yields actions whose changes were undone, at least in part. */

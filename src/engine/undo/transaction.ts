@@ -44,14 +44,14 @@ import { optional } from "../../util/optional.ts";
  * Transactions: the changes between the beginning and the end are all kept, or all rolled back.
  *
  * The whole workspace is captured at the beginning and at the end. If the transaction is for the whole folder
- * (`holdsFolder`), plain writes between the two captures therefore belong to it. Earlier and later writes do not. If
- * the owner dies, the next change of the workspace rolls the transaction back. A transaction that was begun with
- * `onOwnerDeath: "keep"` is committed instead.
+ * (`holdsFolder`), plain writes between the two captures therefore belong to the transaction. If the owner dies, the
+ * next change of the workspace rolls the transaction back. A transaction that was begun with `onOwnerDeath: "keep"` is
+ * committed instead.
  */
 
 /**
- * Begins a transaction, or a savepoint (see `parentFor`). `actions`: the ids of the actions within whose functions the
- * program begins the transaction. Throws `USAGE` for invalid options, and for a session id that is not an agent's.
+ * Begins a transaction, or a savepoint (see `parentFor`). `actions` has the ids of the actions within whose functions
+ * the program begins the transaction. Throws `USAGE` for invalid options, and for a session id that is not an agent's.
  */
 export async function beginTransaction(
   context: Context,
@@ -93,7 +93,7 @@ export async function openTransaction(
   await withCommit(context, async (commit) => {
     const { seq } = await commit.head();
     const active = await activeTransactions(context);
-    // The run may have been begun earlier, for the same request.
+    // An earlier attempt at the same request may have begun the run and its transaction.
     const known = holds === undefined ? undefined : active.find((one) => one.holds === holds.id && !one.orphaned);
     if (known !== undefined) {
       id = known.id;
@@ -127,7 +127,7 @@ export async function openTransaction(
   return id;
 }
 
-/** Returns the brackets of which a new transaction is a part. Undoing one of them also undoes the transaction. */
+/** Returns the brackets of which a new transaction is a part. An undo of such a bracket also undoes the transaction. */
 async function placeFor(context: Context, pid: number | null, actions: readonly string[]): Promise<Within> {
   const nesting = await Nesting.of(context, await openBrackets(context));
   return (await placeOf(context, nesting, { pid, within: actions, guess: true })).within;
@@ -168,10 +168,10 @@ interface Begun {
 
 /**
  * Returns the id of the transaction in which a new transaction is a savepoint; `undefined` if there is none. Normally,
- * this is the innermost active transaction of the same session and scope that no other process owns and that holds no
- * run. There are two exceptions:
+ * this is the innermost active transaction of the same session and scope that no other process owns and that is not
+ * held for a run (`holds`). There are two exceptions:
  * - A new transaction that holds a run is a savepoint of the transaction around the run.
- * - A new transaction that begins in such a run is a savepoint of the transaction that holds the run, or of a later
+ * - A new transaction that begins within a held run is a savepoint of the transaction that holds the run, or of a later
  *   transaction of its own session.
  */
 function parentFor(active: readonly LoggedTransaction[], of: Begun): string | undefined {
@@ -223,14 +223,14 @@ export async function countChanges(context: Context, transaction: LoggedTransact
 
 export interface RollbackHow {
   /**
-   * Set if the owner is gone and nobody asked for the rollback. Such a rollback undoes only changes that are recorded
-   * as the transaction's.
+   * Set if the owner is gone and nobody asked for the rollback. The rollback then undoes only changes that the log
+   * already attributes to the transaction.
    */
   readonly byRule?: true;
   /**
    * True if every path that cannot be changed is skipped and listed. If false, only paths that somebody changes during
-   * the rollback are skipped. Any other path that cannot be changed prevents the rollback, and the transaction stays
-   * active.
+   * the rollback are skipped. Another path that cannot be changed prevents the whole rollback, and the transaction
+   * stays active.
    */
   readonly force?: boolean;
 }
@@ -315,8 +315,9 @@ async function erasedNotes(context: Context): Promise<string[]> {
 }
 
 /**
- * Returns an option for the capture that ends an orphan (a transaction whose owner is gone), if a caller named the
- * orphan. The transaction was then open until now, so the capture still attributes changes to it.
+ * Returns the capture option that reopens the transaction if its owner is gone; `{}` otherwise. The caller has named
+ * the transaction, which therefore counts as open until now. The capture then still attributes changes to the
+ * transaction.
  */
 function reopened({ id, orphaned }: LoggedTransaction): { readonly reopened?: string } {
   return orphaned ? { reopened: id } : {};
@@ -325,7 +326,7 @@ function reopened({ id, orphaned }: LoggedTransaction): { readonly reopened?: st
 /**
  * Returns the result of an earlier rollback that changed the files, but was interrupted before it marked the
  * transaction as rolled back. Returns `undefined` if there is no such rollback, or if the transaction has made a change
- * after it. If a caller named the transaction, the workspace is captured first, because it may contain such a change.
+ * since. If a caller named the transaction, the workspace is captured first, to find changes that are not recorded yet.
  */
 async function rollbackDone(
   context: Context,
@@ -362,7 +363,7 @@ async function rollbackIntent(
 }
 
 /**
- * Returns the answer for a rollback that was completed before. `undo`: the id of the undo that the rollback recorded.
+ * Returns the answer for a rollback that was completed before. `undo` is the id of the undo that the rollback recorded.
  */
 function nothing(undo: string): UndoShape {
   return {
@@ -449,14 +450,14 @@ export async function listTransactions(context: Context): Promise<TransactionSha
   return transactionShapes(context, all, all);
 }
 
-/** The error codes that mean that an orphan (a transaction whose owner is gone) cannot be rolled back. */
+/** The error codes after which an orphan (a transaction whose owner is gone) is committed instead of rolled back. */
 const CANNOT_END: ReadonlySet<string> = new Set<ErrorCode>(["REFUSED", "PRUNED", "ERASED", "BLOB_MISSING"]);
 
 /**
  * Ends the transactions whose owner is gone, with their savepoints, the latest first. `onOwnerDeath` decides how each
- * transaction ends. A transaction that cannot be rolled back is committed. If it stayed active, later restores and
- * undos would count as its parts, and a later rollback would undo them. Skips a transaction that another process has
- * ended meanwhile.
+ * transaction ends. A transaction that cannot be rolled back is committed. If such a transaction stayed active, later
+ * restores and undos would count as its parts, and a later rollback would undo these restores and undos. Skips a
+ * transaction that another process has ended meanwhile.
  */
 export async function endOrphans(context: Context, before: BeforeChange = NOTHING_BEFORE): Promise<void> {
   if ((await openRows(context, "transaction:")).length === 0) return;
@@ -478,8 +479,8 @@ export async function endOrphans(context: Context, before: BeforeChange = NOTHIN
 }
 
 /**
- * Returns the last orphan that is no savepoint of another orphan. Later work is undone first, because a rollback keeps
- * the later changes of other transactions.
+ * Returns the last orphan that is not a savepoint of another orphan. Orphans end from the last to the first, because a
+ * rollback keeps the later changes of other transactions.
  */
 function nextOrphan(active: readonly LoggedTransaction[], tried: ReadonlySet<string>): LoggedTransaction | undefined {
   const orphans = active.filter((one) => one.orphaned && !tried.has(one.id));

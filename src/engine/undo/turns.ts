@@ -43,8 +43,9 @@ export async function listTurns(
 const SHORTEST_ID = 8;
 
 /**
- * Returns the shortest beginning of a turn's id with which no other turn's id begins. If another session has a turn
- * with the same id, returns `<session>:<turn>`. If another turn's id begins with this whole id, returns the whole id.
+ * Returns the shortest prefix of a turn's id (at least `SHORTEST_ID` characters) that is not a prefix of another turn's
+ * id. If the whole id is a prefix of another id, returns the whole id. If another session has a turn with the same id,
+ * returns `<session>:<turn>`.
  */
 function shortId({ turn, session = "" }: KnownTurn, all: readonly KnownTurn[]): string {
   const others = all.filter((one) => one.turn !== turn || (one.session ?? "") !== session).map((one) => one.turn);
@@ -82,7 +83,9 @@ async function shapeOf(context: Context, turn: KnownTurn, undone: Undone): Promi
   };
 }
 
-/** Leaves out folders above other changed paths, because the list is about what a turn put into these folders. */
+/**
+ * Returns the paths without the folders above other changed paths. Such a folder adds nothing to the list of a turn.
+ */
 function withoutFolders(paths: ReadonlySet<WorkspacePath>): WorkspacePath[] {
   const above = new Set([...paths].flatMap((path) => [...foldersAbove(path)]));
   return [...paths].filter((path) => !above.has(path));

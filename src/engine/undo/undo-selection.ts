@@ -85,11 +85,11 @@ async function finderOf(context: Context, options: UndoOptions): Promise<() => P
 }
 
 /**
- * Returns the work of the last turn of which an undo can still undo something. Repeated undos of the last turn
- * therefore go back turn by turn. A turn is passed over in these cases:
+ * Returns the work of the last turn that still has something to undo. Repeated undos of the last turn therefore go back
+ * turn by turn. A turn is passed over in these cases:
  * - All its changes are undone.
  * - Earlier undos have reported each change that is left, as a conflict or as left alone.
- * - The files are already as they were before the turn, or only folders are left that hold others' files.
+ * - The files are already as they were before the turn. Folders that hold others' files do not count.
  */
 async function lastTurn(
   context: Context,
@@ -114,9 +114,9 @@ async function lastTurn(
 }
 
 /**
- * True if an undo of the work would change nothing, and would only report that the state of git was changed since. Such
- * an undo is not recorded, so that it can be tried again by its id. The search for the last turn passes over such work.
- * Otherwise, the same turn would stay the last one.
+ * True if an undo of the work would change nothing, and would only report that the state of git was changed since. An
+ * undo that changes nothing is not recorded. If the search for the last turn did not pass over such work, every
+ * further undo would find the same turn.
  */
 async function isGitInTheWay(context: Context, { keepers }: Work): Promise<boolean> {
   const step = { kind: "undo", takes: keepersOf(keepers).map(({ id }) => id) } as const;
@@ -126,16 +126,16 @@ async function isGitInTheWay(context: Context, { keepers }: Work): Promise<boole
 }
 
 /**
- * True if the undo would change something, would meet a conflict, or would skip a path that is no folder with others'
- * files.
+ * True if the undo would change something, would meet a conflict, or would skip a path for any reason other than that
+ * the path is a folder with others' files.
  */
 function isAnyLeft({ changes, unmerged, skipped }: InversePlan): boolean {
   return changes.length + unmerged.length > 0 || skipped.some(({ reason }) => reason !== "not-empty");
 }
 
 /**
- * True if the work changed each of the parts, and if their undo still has something to do (`isAnyLeft`). If a part
- * names lines, the work must have a hunk at these lines. This hunk need not merge.
+ * True if the work changed each of the parts, and an undo of the parts still has something to do (`isAnyLeft`). If a
+ * part names lines, the work must have a hunk at these lines, even if the undo of this hunk would meet a conflict.
  */
 async function hasParts(
   context: Context,
@@ -153,7 +153,7 @@ async function hasParts(
   }
 }
 
-/** Returns only the parts of the work that the options name; the work itself if they name none. */
+/** Returns only the parts of the work that the options name. If the options name no parts, returns the whole work. */
 async function inParts<W extends Work>(
   context: Context,
   work: W,
@@ -166,8 +166,8 @@ async function inParts<W extends Work>(
 
 export interface UndoWork {
   /**
-   * The label of the work, or an object that tests a label. If an undo of work with such a label was interrupted
-   * before, it counts as this undo.
+   * The label of the work, or an object that tests a label. If an interrupted undo of work with this label was finished
+   * just before, the finished undo counts as this undo.
    */
   readonly finished: string | { readonly test: (label: string) => boolean };
   readonly options: Pick<UndoOptions, "dryRun" | "force" | "exact" | "parts" | "hunks" | "onProgress">;
@@ -175,8 +175,8 @@ export interface UndoWork {
 }
 
 /**
- * Captures the present state (a dry run only looks at it). Then inverts exactly the work that `find` returns. If
- * `before` contains an interrupted undo of the same work, returns the result of that undo, and does nothing more.
+ * Captures the present state (a dry run only looks at the files), then inverts exactly the work that `find` returns. If
+ * `before` contains an interrupted undo of the same work, returns the result of that undo instead, and changes nothing.
  */
 export async function undoWork(
   context: Context,
@@ -235,14 +235,14 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   const owners = await ownersIn(context);
   const taken = undoneBy(operations, owners);
   const covering = { operations, owners, stack: stackOf(operations), taken };
-  // If several candidates may have changed a kept-aside path, the undo of one of them has left this path alone. Only
-  // the undo of everybody's work brings such a path back.
+  // If several candidates may have changed a kept-aside path, an undo of one candidate leaves this path alone. Only an
+  // undo of everybody's work brings the path back.
   const hasLeft = ({ omittedChanges }: Keeper): boolean =>
     work.everything === true && omittedChanges.some((one) => one.kept && !isRestored(one));
   const keepers = keepersOf(work.keepers).filter((one) => !isUndoneWithAround(one.id, covering) || hasLeft(one));
   const before: TakenEvent[] = [];
   const all = await eventsOfWork(context, work, (seq, record, path) => {
-    // Everybody's work includes both the events of an undo and the events that it undid. Together, they change nothing.
+    // Everybody's work includes the events of an undo and the events that the undo undid. They cancel each other out.
     const isTaken = work.everything !== true && taken.holds(seq, record, path);
     if (isTaken) before.push({ path, seq, record, by: taken.by(seq, record, path) });
     return isTaken;

@@ -94,9 +94,9 @@ async function undoParts(context: Context, options: UndoOptions, before: BeforeC
 }
 
 /**
- * Returns the ids of the undos of hunks that are not meant, because one of the parts is about a file that they did not
- * change. If there are no parts, returns all undos of hunks, so that all hunks of the last operation can be chosen
- * from.
+ * Returns the ids of the undos of hunks that the caller cannot mean: one of the parts is about a file that the undo did
+ * not change. If there are no parts, returns all undos of hunks. The caller can then choose from all hunks of the last
+ * operation.
  */
 async function othersAmong(
   context: Context,
@@ -114,7 +114,10 @@ async function othersAmong(
   return others;
 }
 
-/** The settling of a conflict is one decision. If it were undone in part, the conflict could not be opened again. */
+/**
+ * Returns the error for an undo of only a part of a settled conflict. After such an undo, the conflict could not be
+ * opened again.
+ */
 function onlyWhole({ id, summary }: LoggedOperation): ChronicleError {
   return new ChronicleError("REFUSED", `lines of the settling of a conflict cannot be taken back alone: ${summary}`, {
     hint: `\`chronicle undo ${id.slice(0, 8)}\` takes all of it back, and opens the conflict again`,
@@ -166,7 +169,7 @@ interface StepHow extends Omit<InversionOptions, "left" | "exact"> {
   readonly exact: boolean;
 }
 
-/** Plans a step. Must be called after the capture, because the capture reads what other processes have recorded. */
+/** Plans a step. The caller must capture first, because the capture also reads what other processes have recorded. */
 async function planStep(context: Context, asking: StepHow): Promise<FilePlan<UndoShape>> {
   const { present } = asking;
   const operations = await listOperations(context);
@@ -195,8 +198,8 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
   const own = await changesToInvert(context, step);
   const { unrecorded } = present;
   const all = await separateEdited(context, own, unrecorded);
-  // If the operation is not undone now, the redo passes over edited paths. The redo then changes only paths that still
-  // have the state that an undo gave them.
+  // A redo of an operation that is not undone passes over edited paths. It changes only paths that still have the state
+  // that an earlier undo gave them.
   const sorted = direction === "redo" && !isUndone(operation, stack) ? { ...all, edited: [] } : all;
   const merging = present.force || asking.exact ? undefined : await mergingPart(context, step, { sorted, unrecorded });
   if (merging !== undefined) return planInversion(context, merging, how);
@@ -204,23 +207,23 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
 }
 
 /**
- * If there are later edits, returns the step as an inversion of events that is merged with these edits. Later edits are
- * changes of the step's paths, and anything else in the place of a folder. Leaves out paths that somebody is writing
- * now. Returns `undefined` if there are no later edits, or if the step is done as a whole or not at all.
+ * Returns the step as an inversion that is merged with later edits. A later edit is a change of one of the step's
+ * paths, or anything that is now in the place of a folder. The inversion leaves out paths that somebody is writing now.
+ * Returns `undefined` if there are no later edits, or if the step is done as a whole or not at all.
  */
 async function mergingPart(
   context: Context,
   step: Step,
   { sorted: { clean, edited }, unrecorded }: { readonly sorted: Sorted; readonly unrecorded: readonly Change[] },
 ): Promise<Inversion | undefined> {
-  // The settling of a conflict is one decision. If it were undone in part, the conflict could not be opened again.
+  // A settled conflict can only be undone as a whole. Otherwise, the conflict could not be opened again.
   if (step.operation.kind === "resolve") return undefined;
   if (edited.length === 0) {
     const { skipped } = await withFolders(context, clean, unrecorded);
     return skipped.length === 0 ? undefined : partStep(context, step);
   }
-  // Only paths that exist are checked. The undo writes to no edited path that is absent now, so nobody can be writing
-  // over its result there.
+  // Only paths that exist are checked for writers. The undo does not write to edited paths that are absent now, so it
+  // cannot collide with a writer there.
   const there = edited.filter(({ change }) => change.before !== undefined);
   const paths = there.flatMap(({ change, with: cause }) => (cause === undefined ? [change.path] : []));
   const written = await beingWritten(context, paths);
@@ -239,7 +242,7 @@ async function worksWithin(context: Context, { id, kind }: LoggedOperation): Pro
 
 interface WholeStep extends InversionOptions {
   /**
-   * The command that names this operation by id, so that the command means the same step even after other operations.
+   * The command that names this operation by its id. The command means this step even if other operations follow.
    */
   readonly command: string;
   readonly own: OwnWork;
@@ -260,8 +263,8 @@ async function planWhole(
   const isEmpty = clean.length + edited.length === 0;
   const aside = isEmpty ? await asideOfStep(context, { kind: direction, target: operation.id }) : undefined;
   const isNothing = isEmpty && isUndone(operation, stack) === (direction === "undo") && aside?.changes.length === 0;
-  // Other files may be in the way of all kept-aside files. If the operation changed nothing else, it is not marked as
-  // undone, so that the undo can be tried again.
+  // If other files are in the way of all kept-aside files, and the operation changed nothing else, the operation is not
+  // marked as undone. The undo can then be tried again.
   const inTheWay = aside?.changes.length === 0 && own.changes.length === 0 ? settleable(aside.blocked) : [];
   return {
     kind: direction,
@@ -272,12 +275,12 @@ async function planWhole(
     back: backOf(operation, own.changes),
     folders: "whole",
     conflicts: () => conflicts,
-    // An undo of an operation that is undone already is not recorded. Otherwise, a later redo would redo that undo,
-    // which changed nothing.
+    // An undo that changes nothing is not recorded if the operation is undone already. A later redo would otherwise
+    // invert this empty undo.
     isNothing: isNothing || inTheWay.length > 0,
     skipped: [...unrecorded, ...inTheWay],
     isWhole: true,
-    // Paths that change while the files are written are left out, if the operation can be undone in part.
+    // If paths change while the files are written, they are left out, provided that the step can be done in part.
     otherwise: async () => {
       const part = forced ? undefined : await partStep(context, step);
       return part === undefined ? undefined : planInversion(context, part, { present, notes, left: unrecorded });
@@ -301,9 +304,9 @@ async function planWhole(
 const NOTHING_LEFT = { undo: "it was undone already", redo: "it is not undone" } as const;
 
 /**
- * Returns the blocked kept-aside paths, if a person can make room for them by moving other files away. Returns none if
- * the content of a path is missing, or if others may have changed a path, because a later undo would not bring such a
- * path back.
+ * Returns the blocked kept-aside paths if a person can make room for them by moving other files away. Returns `[]` if
+ * the content of a path is missing, or if others may have changed a path. Another undo would not bring such a path back
+ * either.
  */
 function settleable(blocked: readonly SkippedPath[]): readonly SkippedPath[] {
   return blocked.every(({ reason }) => reason !== "content-missing" && reason !== "ambiguous") ? blocked : [];
@@ -311,8 +314,8 @@ function settleable(blocked: readonly SkippedPath[]): readonly SkippedPath[] {
 
 /**
  * Returns a function that gives the states to which a path goes back: the state before its first change, and the state
- * before the operation. For a run's own change, only the state before the run is used, because a rule file that the run
- * wrote says nothing about earlier states.
+ * before the operation. If the run itself made the first change, only the state before the run is used, because the
+ * rules (`.gitignore`) that applied before the first change may be the run's own.
  */
 function backOf({ fromSeq }: LoggedOperation, own: readonly OwnChange[]): (path: WorkspacePath) => BackTo {
   const firsts = new Map(own.map(({ path, first }) => [path, first]));
@@ -324,8 +327,8 @@ function backOf({ fromSeq }: LoggedOperation, own: readonly OwnChange[]): (path:
 }
 
 /**
- * Returns a note if an undo without arguments passed over the operation right after the undone one. It passes over an
- * operation if an earlier undo of selected work has undone only a part of the operation.
+ * Returns a note if an undo without arguments passed over the operation right after the undone one. Such an undo passes
+ * over an operation of which an earlier undo of selected work has undone only a part.
  */
 function passedNotes(operations: readonly LoggedOperation[], stack: UndoStack, undone: LoggedOperation): string[] {
   const passes = new Set(operations.flatMap((one) => one.selective?.passes ?? []));
@@ -340,8 +343,9 @@ function passedNotes(operations: readonly LoggedOperation[], stack: UndoStack, u
 }
 
 /**
- * True if the caller asks for the step that was finished just now. A step that is interrupted and tried again counts as
- * one step. If the caller names no operation, any finished step counts. Changes that came from an origin do not count.
+ * True if the interrupted step that was finished just now is the step that the caller asks for. The step is then not
+ * done a second time. If the caller names no operation, any finished step counts. Changes that came from an origin do
+ * not count.
  */
 async function hasFinished(context: Context, direction: Direction, { options, before }: Asking): Promise<boolean> {
   const finished = before.finished.filter(({ intent }) => intent.kind !== "replica");
@@ -406,7 +410,7 @@ function pick(
 
 interface Edited {
   readonly change: Change;
-  /** The edited file of the same database. Set only if this file itself was not edited. */
+  /** The file of the same database that was edited. Set only if this file itself was not edited. */
   readonly with?: WorkspacePath;
   readonly blocked: BlockedPath;
   /** The number of the iteration with the edit. */
@@ -421,8 +425,8 @@ interface Sorted {
 }
 
 /**
- * Sorts the changes that lead to the target states. A change is clean if its path still has the state that the
- * operation left, and edited if the path was edited since.
+ * Divides the changes that lead to the target states into two groups. A change is clean if its path still has the state
+ * that the operation left, and edited if the path was edited since.
  */
 async function separateEdited(context: Context, own: StepWork, unrecorded: readonly Change[]): Promise<Sorted> {
   const wanted = invert(own.changes);
@@ -452,8 +456,8 @@ async function separateEdited(context: Context, own: StepWork, unrecorded: reado
 }
 
 /**
- * If one file of a database was edited, all files of the database count as edited. With force, they return together to
- * their states before the operation.
+ * Moves all files of a database to the edited changes if one of these files was edited. With `force`, all files of the
+ * database then return together to their states before the operation.
  */
 async function separateUnits(
   context: Context,

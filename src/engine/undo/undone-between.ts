@@ -16,13 +16,13 @@ export interface TakenEvent {
 }
 
 /**
- * Joins events of some work (own events) at a path if only undone events without effect lie between them (`between`).
- * The joined events are inverted as one change. If they were inverted one by one, they would be merged with states that
- * none of them made, or would bring back undone changes. These events have no effect:
+ * Joins events of some work (own events) at a path if only events without effect lie between them (`between`). The
+ * joined events are inverted as one change. If the own events were inverted one by one, the inversions would be merged
+ * with states that the work did not make, or would bring back undone changes. These events have no effect:
  * - An undone event, and the events that its undo wrote to the path.
- * - An undone event of the same work (`undone`) whose undo wrote nothing to the path, because later events had already
- *   reversed the event. Such an event (a bridge) must stand directly before an own event or another event without
- *   effect. It counts as an own event.
+ * - A bridge: an undone event of the same work (`undone`) whose undo wrote nothing to the path, because later events
+ *   had already reversed the event. A bridge must stand directly before an own event or another event without effect.
+ *   A bridge is then treated as an own event.
  */
 export async function withUndoneBetween(
   context: Context,
@@ -80,7 +80,7 @@ interface Beside {
 }
 
 /**
- * Returns the events without effect (`all`), and those of them whose undos wrote nothing (`bridges`). An undo that
+ * Returns the events without effect (`all`), and the bridges among these events (`bridges`). An undo that
  * wrote something counts only if all events that it undid or wrote lie in one series of consecutive events. Each event
  * of this series must be own or without effect.
  */
@@ -120,7 +120,7 @@ function withoutEffect(rows: readonly number[], { own, events: all, taken, isOfW
   }
 }
 
-/** Returns the undos that are in effect: no later undo that is in effect has undone an event that they wrote. */
+/** Returns the undos in effect. An undo is in effect unless a later undo in effect has undone an event of this undo. */
 function standingUndos(
   written: ReadonlyMap<SeqSpan, readonly number[]>,
   events: readonly TakenEvent[],
@@ -138,8 +138,8 @@ function isIn({ fromSeq, toSeq }: SeqSpan, seq: number): boolean {
 }
 
 /**
- * Groups consecutive events that are parts into series, from the newest to the oldest. The second argument of `isPart`
- * is true if the event right after the first argument is a part.
+ * Groups the events for which `isPart` is true into series of consecutive events, from the newest to the oldest. The
+ * second argument of `isPart` tells whether `isPart` was true for the next newer event.
  */
 function runsOf(rows: readonly number[], isPart: (seq: number, isBefore: boolean) => boolean): number[][] {
   const runs: number[][] = [];

@@ -13,8 +13,8 @@ const MOST_PATHS = 20;
 type Asked = Pick<OwnChange, "path" | "before" | "after"> & { readonly back: BackTo };
 
 /**
- * Returns notes for people on changed paths whose earlier state is not known. A path that is listed as created may have
- * existed before, and a recorded earlier state may be outdated. An undo leaves such a path as it is.
+ * Returns notes for people on changed paths whose earlier state is not known: a path that is listed as created may have
+ * existed before, or its recorded earlier state may be outdated. An undo leaves such a path as it is.
  */
 export async function unknownNotes(context: Context, changes: Iterable<Asked>): Promise<string[]> {
   return notesOf(await doubtful(context, changes));
@@ -42,7 +42,7 @@ function notesOf(found: readonly Doubtful[]): string[] {
   return more === 0 ? notes : [...notes, `and ${more} more paths whose earlier state is not known`];
 }
 
-/** Paths that a run may not have created, although the history has no earlier state of them. */
+/** Paths that may have existed before a run, although the history has no earlier state of these paths. */
 export interface UnknownBefore {
   readonly paths: readonly WorkspacePath[];
   readonly notes: readonly string[];

@@ -107,7 +107,7 @@ async function isSoNow(context: Context, path: WorkspacePath, entry: Entry | und
   return sameEntry(present, entry) || sameEntry(present, settable(entry));
 }
 
-/** The maximum number of iterations after a version among which the replica's next state of the path is looked for. */
+/** The maximum number of iterations after a version that are searched for the replica's next state of the path. */
 const MOST_ROWS = 100;
 
 /**

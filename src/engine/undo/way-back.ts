@@ -18,16 +18,16 @@ import { contentOf } from "../read/patches.ts";
 export interface WayBack {
   /** The end state if the merges prefer the present state. */
   readonly kept: Folded;
-  /** The end state if the merges prefer the undo. This is the same object as `kept.entry` if both states are equal. */
+  /** The end state if the merges prefer the undo. If it equals `kept.entry`, both are the same object. */
   readonly wanted: Entry | undefined;
   /** The contents that merges made for the two end states. */
   readonly made: readonly Buffer[];
 }
 
 /**
- * Inverts the groups of the work's changes of a path (`groups`). If the result has a conflict, also inverts the groups
- * that the events of the work alone form (`apart`), and uses that result if it has no conflict. The two results can
- * differ, because a state that others restored can lie between the events of one group of `groups`.
+ * Inverts a work's changes of one path, in groups (`groups`). If the result has a conflict, tries the finer groups that
+ * the events of the work alone form (`apart`), and uses that result if it has no conflict. The two results can differ,
+ * because a state that others restored can lie between the events of one group of `groups`.
  */
 export async function wayBack(
   merger: Merger,
@@ -84,7 +84,7 @@ export class Merger {
   readonly #context: Context;
   readonly #made = new Map<Hash, Buffer>();
 
-  /** `made`: contents that are in no store. */
+  /** `made` has contents that are needed for the merges, but are not in the store. */
   constructor(context: Context, made: readonly Buffer[] = []) {
     this.#context = context;
     for (const content of made) this.#made.set(sha256(content), content);

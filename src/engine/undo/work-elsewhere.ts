@@ -2,8 +2,8 @@ import type { RemoteWorkRow } from "../../core/records/remote-work.ts";
 import type { Context } from "../log/context.ts";
 
 /**
- * Work that was done in another copy of the workspace, and that came here by a sync. This history has no records of its
- * actions and sessions.
+ * Work that was done in another copy of the workspace, and that came here by a sync. The actions and sessions of this
+ * work have no records in this history.
  */
 export interface WorkElsewhere {
   readonly session?: string;
@@ -17,7 +17,7 @@ export interface WorkElsewhere {
   readonly toSeq: number;
 }
 
-/** Returns all work from other copies, in the order of its last events. */
+/** Returns all work from other copies, sorted by the last event of each work. */
 export async function workElsewhere({ index }: Context): Promise<readonly WorkElsewhere[]> {
   return (await index.remoteWork()).map(elsewhere);
 }

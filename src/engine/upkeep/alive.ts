@@ -24,25 +24,24 @@ async function* rowsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<BaseBat
 
 export interface AliveOptions extends GivenUp {
   /**
-   * Set to read only the events from `position` on. `prev` is the event before these events. Default: all events are
-   * read.
+   * The first event to read (`position`), and the event before it (`prev`). Default: all events are read.
    */
   readonly from?: { readonly position: LogPosition; readonly prev: Head };
   /** The event after which the log starts, if the log starts neither at event 1 nor with a compaction. */
   readonly anchor?: HistoryAnchor | undefined;
   /** Events that the log must have: the kept head, and the head of the index. */
   readonly anchors: readonly Head[];
-  /** Milliseconds since the epoch. Contents that were kept aside until an earlier time are not needed. */
+  /** The present time, in milliseconds since the epoch. Kept-aside contents that expired before now are not needed. */
   readonly now: number;
-  /** Called for each private content, which is then not yielded. Default: private contents are yielded as well. */
+  /** Called for each private content instead of yielding it. Default: private contents are yielded as well. */
   readonly onPrivate?: (hash: Hash, kind: PrivateKind) => void;
   /** Called once if private contents were given up because they exceeded the budget. */
   readonly onGivenUp?: (privates: GivenUpPrivates) => void;
 }
 
 /**
- * Yields every content that a workspace's history needs. Throws an error if it cannot find out which contents these
- * are, so that nothing is freed:
+ * Yields every content that a workspace's history needs. If the needed contents cannot be determined, throws an error,
+ * so that the caller frees nothing:
  * - `LOG_DAMAGED` if a line cannot be read, or does not continue the line before it.
  * - `ROLLBACK_DETECTED` if an event of `anchors` is missing or has another hash.
  * - `BLOB_MISSING` if a base is not in the store.
@@ -58,8 +57,8 @@ export async function* aliveContents(log: EventLog, blobs: BlobStore, options: A
     for await (const batch of rowsOfBase(blobs, anchor.base)) needs.rows(batch, anchor, "");
     yield* found.splice(0);
   }
-  // One read covers the archived log files and the present one, so that a file that is moved into the archive meanwhile
-  // is not missed.
+  // One read covers the archived log files and the present log file. A file that is moved into the archive during the
+  // read is therefore not missed.
   for await (const lines of log.read(from?.position ?? { seq: 1, offset: 0 })) {
     for (const line of lines) {
       const event = nextEvent(line.bytes, prev);

@@ -14,8 +14,8 @@ import { givenUpIn } from "../log/recorded-prunings.ts";
 import { protectedNames } from "../state/protected.ts";
 
 /**
- * The class of a content in an archive. The class does not say whether a content is protected: the export finds this
- * out from the files that have the content.
+ * The class of a content in an archive. The class does not tell whether a content is protected. The export derives
+ * this from the names of the files that have the content.
  */
 type Class = "ordinary" | "private";
 
@@ -27,9 +27,9 @@ export interface HistoryToArchive {
   readonly logBytes: number;
   /** The needed contents, in the order in which the history names them first. */
   readonly contents: ReadonlyMap<Hash, Class>;
-  /** Private contents that are secrets by the names of their paths. */
+  /** Contents that are protected because of the names of their paths, such as private contents of `.env`. */
   readonly secrets: ReadonlySet<Hash>;
-  /** Contents that may be stored only at the origin of a sync. */
+  /** Contents that may be missing in this store, because only the origin of a sync has to keep them. */
   readonly upstream: ReadonlySet<Hash>;
   /**
    * The names of the files in quarantine that the history names, each once, in ascending order. Such a file has the
@@ -124,7 +124,9 @@ class Reading {
     return { contents: this.#contents, secrets: this.#secrets, upstream, quarantined: [...this.#quarantined].sort() };
   }
 
-  /** Marks the contents of files outside of the workspace as private, unless a file of the workspace has them too. */
+  /**
+   * Marks contents of files outside of the workspace as private, unless a file of the workspace has the same content.
+   */
   async #setApartOutside(): Promise<void> {
     const hashes = [...this.#outside].filter((hash) => this.#contents.has(hash));
     const inside = await this.#context.index.withContents(hashes);

@@ -7,7 +7,7 @@ import { followedOrigin } from "../facts/followed-origin.ts";
 
 /**
  * Archives or unarchives the workspace, and returns its record. Records no event if nothing changes. Throws `REFUSED`
- * if the workspace is to be archived and follows an origin.
+ * for a workspace that follows an origin, if it is to be archived.
  */
 export async function setArchived(context: Context, archived: boolean): Promise<WorkspaceRecord> {
   return withCommit(

@@ -27,7 +27,8 @@ export interface BaseCheckOptions {
 
 /**
  * Recomputes the hashes of a base, and compares the base with `options`. Returns the faults; `undefined` if the base is
- * not in the store. Throws `INTEGRITY_VIOLATION` if the bytes are no base, and `BLOB_CORRUPT` if they are damaged.
+ * not in the store. Throws `INTEGRITY_VIOLATION` if the bytes are not a base, and `BLOB_CORRUPT` if the bytes are
+ * damaged.
  */
 export async function checkBase(
   blobs: BlobStore,

@@ -29,14 +29,14 @@ import { writeBase } from "./write-base.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Moves the log into the archive and begins a new one with a sentinel. As long as the archive exists, every moment can
- * be restored. With `dropArchive`, the archive is removed, and the history begins at the sentinel. The archive is
- * removed only after this call or an earlier one has verified the log from its first line, and has compared the base
- * with the replayed state.
+ * Moves the log into the archive and begins a new log with a sentinel (a `compact` event, which names a base). As long
+ * as the archive exists, every moment can be restored. With `dropArchive`, the archive is removed, and the history
+ * begins at the sentinel. Before that, this call or an earlier one has verified the log from its first line, and has
+ * compared the base with the replayed state.
  *
  * Throws `NOT_FOUND` if nothing is recorded. Throws `REFUSED` if the history is not signed, if an operation is
  * interrupted, or if the log or its state cannot be proved. With `dropArchive`, also throws `REFUSED` if work is open,
- * or if a followed origin has not answered all changes.
+ * or if the workspace follows an origin that has not answered all changes yet.
  */
 export async function compact(context: Context, options: CompactOptions = {}): Promise<CompactShape> {
   const drop = options.dropArchive === true;
@@ -83,8 +83,8 @@ async function sealLog(
   const dropsArchive = options.dropArchive === true;
   if (dropsArchive) await verifyBeforeDrop(context, { base, root, options });
   const workspace = await workspaceRecord(context);
-  // The sentinel names the present head. This head is kept first, so that the sentinel can be compared with a kept
-  // head.
+  // The sentinel names the present head. This head is signed and kept first, so that the sentinel can be checked
+  // against the kept head.
   await keepHead(context);
   const sentinel: Sentinel = {
     base,
@@ -104,9 +104,9 @@ async function sealLog(
 }
 
 /**
- * Compares every row of the index with the log. The base is made from the index, and the history may later begin with
- * this base. Throws `IndexDisagrees` if a row differs; the index is then rebuilt, and the operation is repeated. Throws
- * `REFUSED` if the log cannot be replayed to its end.
+ * Compares every row of the index with the log, because the base is made from the index. Throws `IndexDisagrees` if a
+ * row differs. The index is then rebuilt, and the operation is repeated. Throws `REFUSED` if the log cannot be replayed
+ * to its end.
  */
 async function proveIndex(context: Context, seq: number): Promise<void> {
   const audit = await IndexAudit.begin(context.index);
@@ -205,8 +205,8 @@ function nothingRecorded(): ChronicleError {
 }
 
 /**
- * Throws `REFUSED` if an intent is open. `OperationQueue.change` has finished all open intents before this call, so an
- * intent that is open now was interrupted after that. The next call finishes it.
+ * Throws `REFUSED` if an intent is open. `OperationQueue.change` has finished all open intents before this call, so the
+ * operation of this intent was interrupted later. The next call of `OperationQueue.change` finishes the operation.
  */
 async function refuseOpenIntents(context: Context): Promise<void> {
   const [open] = await openIntents(context);
@@ -215,8 +215,8 @@ async function refuseOpenIntents(context: Context): Promise<void> {
 }
 
 /**
- * Throws `REFUSED` if work is open, because the beginning of the work would be lost. Makes sure that the last state has
- * a snapshot, because this state is the earliest one that can be restored after the drop.
+ * Throws `REFUSED` if work is open, because the beginning of the work would be lost. Then makes sure that the last
+ * state has a snapshot. After the drop, no earlier state can be restored.
  */
 async function prepareToDrop(context: Context, options: CompactOptions): Promise<void> {
   await endIdleSessions(context);

@@ -27,8 +27,8 @@ import { refuseUnsigned } from "../log/signing.ts";
 // then accepts that these contents are missing. No line is removed, so the chain and the roots still verify. The first
 // `gc` after the grace period removes the bytes. During the grace period, the erasure can be withdrawn.
 //
-// A content that some path has now is kept, because it would be recorded again. The only exception is a path that the
-// rules leave out now. Such a path is recorded as gone and no longer captured, and its file stays on disk.
+// A content that some path has now is not erased, because the next capture would record the content again. The only
+// exception is a path that the rules leave out now. Such a path is recorded as gone, and its file stays on disk.
 
 /** The maximum number of contents in one erasure. */
 const MOST_CONTENTS = 100_000;
@@ -41,8 +41,8 @@ const MOST_PATHS = 20;
 interface Asked {
   readonly asked: EraseAsked;
   /**
-   * True if the contents are to be freed at once. Contents that were erased before are then included, unless their
-   * grace period is over.
+   * True if the contents are to be freed at once. Contents of earlier erasures whose grace period is not over are then
+   * included.
    */
   readonly isAtOnce?: boolean;
   readonly isMeant: (hash: Hash, path: WorkspacePath | undefined) => boolean;
@@ -55,7 +55,7 @@ interface Look {
   /** Matching contents that cannot be erased. */
   readonly kept: readonly ContentUse[];
   readonly aside: readonly AsideUse[];
-  /** The number of matching contents that were erased before. */
+  /** The number of matching contents that are left out, because an earlier erasure covers them. */
   readonly already: number;
   /** Paths to record as gone, so that their contents can be erased. */
   readonly untracked: readonly WorkspacePath[];
@@ -80,7 +80,7 @@ export async function erase(context: Context, options: EraseOptions): Promise<Er
   if (isNothing(before)) return shapeOf(before, {});
   let gone: readonly Hash[] = [];
   const done = await withCommit(context, async (commit) => {
-    // Work may have begun since the earlier check, which was made without the lock.
+    // The earlier check was made without the lock, so work may have begun since then.
     if (options.now === true) await refuseAtOnce(context);
     const { seq } = await commit.head();
     const look = seq === before.seq ? before : await lookAt(context, what);
@@ -112,7 +112,10 @@ function isNothing({ erased, aside }: Look): boolean {
   return erased.length + aside.length === 0;
 }
 
-/** Names each kept-aside content by its plan and its paths, because the log must have no hash of such a content. */
+/**
+ * Names each kept-aside content by the hash of the plan that lists it, and by its paths. The log must not contain the
+ * hash of a kept-aside content.
+ */
 function asideOf(uses: readonly AsideUse[]): ErasedAside[] {
   const paths = new Map<Hash, Set<WorkspacePath>>();
   for (const { plan, path } of uses) paths.set(plan, (paths.get(plan) ?? new Set()).add(path));
@@ -120,8 +123,8 @@ function asideOf(uses: readonly AsideUse[]): ErasedAside[] {
 }
 
 /**
- * Returns the request for the record. If the request is the hash of a content that was only kept aside, returns a path
- * instead, because the log must have no such hash.
+ * Returns the request as it is written to the event. If the request is the hash of a content that was only kept aside,
+ * returns the content's path instead, because the log must not contain the hash of a kept-aside content.
  */
 function askedIn({ erased, aside }: Look, { asked }: Asked): EraseAsked {
   const [first] = aside;
@@ -161,7 +164,9 @@ function matching(match: string): Asked {
   };
 }
 
-/** Returns the unrecorded paths with their contents on disk. A dry run needs them, because it captures nothing. */
+/**
+ * Maps each unrecorded path to its content on disk. Only a dry run needs this map, because a dry run captures nothing.
+ */
 async function unrecordedPaths(context: Context): Promise<ReadonlyMap<WorkspacePath, Hash | undefined>> {
   const changes = await unrecordedChanges(context, { absentRoot: "known" });
   return new Map(changes.map(({ path, after }) => [path, after?.hash]));
@@ -199,7 +204,7 @@ async function lookAt(
   return { seq, erased, kept, aside, already: before.size, untracked, elsewhere: elsewhere.workspaces };
 }
 
-/** Returns the contents that were erased before. With `isAtOnce`, returns only those whose grace period is over. */
+/** Returns the contents of earlier erasures. With `isAtOnce`, returns only contents whose grace period is over. */
 async function erasedBefore(
   context: Context,
   found: readonly ContentUse[],
@@ -329,7 +334,10 @@ const NOT_REACHED: string[] = [
   "backups, and other copies of the store",
 ];
 
-/** If several runs keep the same content of a path aside, the answer has the latest `until` of these runs. */
+/**
+ * Returns the kept-aside contents for the answer. If several runs keep the same content of a path aside, the answer has
+ * the content once, with the latest `until` of these runs.
+ */
 function keptAsideShapes(uses: readonly AsideUse[]): EraseShape["kept_aside"] {
   const same = Map.groupBy(uses, ({ path, hashes }) => JSON.stringify([path, hashes.at(0), hashes.at(1)]));
   return [...same.values()].flatMap((all) => {
@@ -350,7 +358,7 @@ function contentShape({ hash, size, paths, now }: ContentUse): ErasedContentShap
 
 const MOST_NAMED = 5;
 
-/** Frees the contents that were just erased and that nothing else needs. If this fails, a later `gc` frees them. */
+/** Frees the just erased contents that nothing else needs. If the collection fails, a later `gc` frees the contents. */
 async function freeErased(context: Context, hashes: readonly Hash[]): Promise<Pick<EraseShape, "freed" | "not_freed">> {
   try {
     const { pending_blobs: pending } = await context.store.collect();
@@ -391,7 +399,7 @@ export async function listErasures(context: Context): Promise<ErasureShape[]> {
  * gone.
  */
 export async function unerase(context: Context, asked: string): Promise<ErasureShape> {
-  // The lease keeps collectors from freeing a content between the check of this content and the event.
+  // The lease protects the contents from garbage collection until the event is written.
   using _lease = await context.blobs.lease();
   return await withCommit(context, async (commit) => {
     const one = meantBy((await erasuresInForce(context)).all, asked);
@@ -424,7 +432,7 @@ async function refuseGone(context: Context, { until, contents }: LoggedErasure):
   }
   const stored = await context.store.stored(contents);
   const missing = new Set(contents.filter((hash) => !stored.has(hash)));
-  // An origin may have erased a content that this history never had. Such a content is not missing here.
+  // If the erasure came from an origin, it may name contents that this history never had. These are not missing here.
   if (missing.size === 0) return;
   const { seq } = await context.index.head();
   const gone = [...(await contentUses(context, (hash) => missing.has(hash), seq)).keys()];

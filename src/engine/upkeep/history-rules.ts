@@ -23,8 +23,8 @@ export interface RulesStart {
   /** The seq of the event before the first checked event; 0 if the history is checked from its beginning. */
   readonly seq: number;
   /**
-   * True for a copy that starts at an anchor. Of the history before the anchor, only the files, the workspace's own
-   * record and the erasures are known.
+   * True for a copy that starts at an anchor. Only the files, the workspace's own record and the erasures are then
+   * known from the history before the anchor.
    */
   readonly isAnchored?: boolean;
 }
@@ -70,8 +70,8 @@ export class HistoryRules {
    */
   #replica = { seq: 0, settled: Number.POSITIVE_INFINITY };
   /**
-   * The prunings so far. The first element stands for the time before any pruning. Of the prunings before a base, only
-   * the last is known.
+   * The prunings so far. The first element stands for the time before any pruning. If the history begins on a base,
+   * only the last pruning before the base is known.
    */
   readonly #prunings: KeptStates[] = [NOTHING_PRUNED];
   /** The private contents that were given up so far. */
@@ -135,7 +135,7 @@ export class HistoryRules {
     }
     const all = events.map((one) => one.event);
     this.#checkMark(all, event, mark);
-    // If an event of the first commit is unsound, `all` lacks this event. The event has already been reported, so the
+    // `all` lacks unsound events, which have already been reported. If the first commit has such an event, the
     // beginning is not checked.
     if (mark.first === 1 && all.length === event.seq) this.#beginning = beginningOf(all);
   }
@@ -173,8 +173,8 @@ export class HistoryRules {
   }
 
   /**
-   * True if the number of the path's earlier iterations is not known. In a copy that starts at an anchor, this is so
-   * until the copy has an event of the path, for two reasons:
+   * True if the number of the path's earlier iterations is not known. A copy that starts at an anchor does not know
+   * this number until it has an event of the path, for two reasons:
    *
    * - The base of a copy need not contain deleted paths.
    * - A part of the base can come from an earlier copy, and the origin may have been put back to an older state after
@@ -270,8 +270,8 @@ export class HistoryRules {
   }
 
   /**
-   * Checks that no private contents come back that an earlier pruning gave up. Skips a pruning that says nothing of
-   * private contents, such as a pruning of an earlier version of Chronicle.
+   * Checks that the pruning does not keep private contents that an earlier pruning gave up. Skips a pruning that says
+   * nothing of private contents, such as a pruning of an earlier version of Chronicle.
    */
   #checkPrivates(event: LogEvent, now: GivenUpPrivates | undefined): void {
     if (now === undefined) return;
@@ -313,8 +313,8 @@ export class HistoryRules {
 
   #checkSentinel(event: LogEvent): void {
     const { workspace } = decodeSentinel(event);
-    // If the events before the sentinel are missing, the workspace's record is not known until the base is read. It is
-    // then compared with the record in the sentinel.
+    // If the events before the sentinel are missing, the workspace's record is known only after the base has been read.
+    // `#takeOldWorkspace` then compares it with the record in the sentinel.
     if (this.#workspace === undefined) this.#first = { event, workspace };
     else this.#compareWorkspace(event, workspace);
   }
@@ -351,9 +351,8 @@ function textOf(record: WorkspaceRecord): string {
 }
 
 /**
- * Checks entries of a baseline. `at` is the seq of the event that names the base of the baseline. Each entry must be
- * iteration 1 of its path, and be recorded by this event. Returns the path of the first wrong entry, with the fault;
- * `undefined` if all entries are right.
+ * Checks entries of a baseline. Each entry must be iteration 1 of its path, and belong to event `at`, which names the
+ * base. Returns the path of the first wrong entry, with the fault; `undefined` if all entries are right.
  */
 export function baselineFault(
   { entries = [] }: BaseBatch,

@@ -16,14 +16,14 @@ import { eventRow, iterationsOf, type PlacedEvent } from "../log/project.ts";
 const MOST_TOLD = 20;
 
 /**
- * The number of rows per query in the search for the first event that has a line in the log (`#beginsElsewhere`). The
- * index can begin with many rows of a base, whose events have no line any more.
+ * The number of rows per query in the search for the first event that has a line in the log (`#beginsElsewhere`). An
+ * index can begin with many rows that came from a base. The events of these rows have no line any more.
  */
 const SOME_EVENTS = 2_000;
 
 /**
- * Compares an index with the log while the log is replayed. A difference loses no data, because the index can be
- * rebuilt.
+ * Compares an index with the log while the log is replayed. No data is lost if they differ, because the index can be
+ * rebuilt from the log.
  */
 export class IndexAudit {
   readonly #index: IndexStore;
@@ -124,8 +124,8 @@ export class IndexAudit {
   }
 
   /**
-   * Returns the differences. Returns none if the index was emptied during the audit, or begins at another compaction
-   * than the log.
+   * Returns the differences. Returns `[]` if the index was emptied during the audit, or if the index and the log begin
+   * at different compactions.
    */
   async finish(): Promise<Problem[]> {
     const isSame = await this.#guarded(async () => {
@@ -179,7 +179,7 @@ export class IndexAudit {
   }
 
   /**
-   * True if the index begins at another compaction than the log, because an archive was dropped or put back. The next
+   * True if the index and the log begin at different compactions, because an archive was dropped or put back. The next
    * catch-up then rebuilds the index.
    */
   async #beginsElsewhere(first: number): Promise<boolean> {
@@ -208,8 +208,8 @@ export class IndexAudit {
   }
 
   /**
-   * Returns the first commit in the index that ends at or after the event. The answer is the same for all events of a
-   * commit, so the last answer is kept and reused.
+   * Returns the first commit in the index that ends at or after the event. All events of a commit have the same answer,
+   * so the last answer is kept and reused.
    */
   async #commitOf(seq: number): Promise<CommitRow | undefined> {
     const known = this.#commit;

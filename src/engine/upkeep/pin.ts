@@ -17,8 +17,8 @@ import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
  *
  * `id` stands for the first of these that exists:
  *
- * 1. The action with this complete id.
- * 2. The snapshot with this number; else with this name; else with this id, or with an id that begins with `id`.
+ * 1. The action whose complete id is `id`.
+ * 2. The snapshot with this number, or with this name, or with an id that is or begins with `id` (in this order).
  * 3. The action that `findAction` finds.
  *
  * Throws `NOT_FOUND` if nothing matches, and `AMBIGUOUS` if several snapshots or actions match. Throws `PRUNED` if the
@@ -61,7 +61,7 @@ function isOnlyNumber(text: string): boolean {
 }
 
 async function pinAction(context: Context, id: string, pinned: boolean): Promise<void> {
-  // A short number is never read as the beginning of an action's id, but only as a complete id.
+  // A short number is compared only with complete ids of actions, never with the beginnings of ids.
   const asked = isOnlyNumber(id) ? actionById(context, id) : findAction(context, id);
   const found = await asked.catch((error: unknown) => {
     if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;

@@ -10,12 +10,12 @@ import { applyLimit, isOperationOpen, pendingBytes } from "./prune.ts";
 
 /**
  * Gives up the oldest private contents of the workspace if all its private contents together exceed the budget
- * (`max_private_bytes`). Does nothing if no private contents were recorded, and no pruning was asked for, since the
- * last call. The private contents of open work stay. A pruning event says which private contents were given up, and
- * `gc` frees them. See `applyLimit` for the lease and the errors.
+ * (`max_private_bytes`). Does nothing unless private contents were recorded, or a pruning was asked for, since the last
+ * call. The private contents of open work stay. A pruning event says which private contents were given up. `gc` then
+ * frees these contents. See `applyLimit` for the lease and the errors.
  *
- * If the process is killed before the event is recorded, the call after the next change with private contents gives
- * them up.
+ * If the process is killed before the event is recorded, the next change with private contents leads to another call,
+ * which gives up the contents.
  */
 export async function keepToBudget(context: Context): Promise<void> {
   if (!takeBudgetAsked(context) || privateRoom(context) === Number.POSITIVE_INFINITY) return;
@@ -23,8 +23,8 @@ export async function keepToBudget(context: Context): Promise<void> {
 }
 
 /**
- * Gives up the private contents that exceed the budget. Returns false if nothing had to be given up, or if this is not
- * possible now.
+ * Gives up the private contents that exceed the budget. Returns false if no contents had to be given up, or if an open
+ * operation or an unsigned history prevents the pruning now.
  */
 async function giveUpBeyondBudget(context: Context): Promise<boolean> {
   const { index } = context;
@@ -52,20 +52,20 @@ async function giveUpBeyondBudget(context: Context): Promise<boolean> {
   });
 }
 
-/** The private items that are given up, and the number of bytes that this frees. */
+/** The private items to give up, and the number of bytes that `gc` can then free. */
 interface Excess {
   readonly gone: ReadonlySet<PrivateItem>;
   readonly bytes: number;
 }
 
 /**
- * Returns the items that are given up. Items of open work are never given up.
+ * Returns the items to give up, except items of open work:
  *
  * - Each item that alone exceeds the budget, however new the item is. Such an item does not count when the other items
  *   are compared with the budget.
- * - The oldest of the other items, until the rest fits into the budget. Then the next items are given up too, as long
- *   as the rest still fills nine tenths of the budget. Without this second step, the rest would only just fit, and
- *   every new item would cause a pruning.
+ * - The oldest of the other items, until the rest fits into the budget. Further items are given up as long as the rest
+ *   still fills nine tenths of the budget. Otherwise, the rest would only just fit, and every new item would cause
+ *   another pruning.
  */
 function excessOf({ sizes, items }: PrivateUse, room: number): Excess {
   const total = ({ contents }: PrivateItem): number => contents.reduce((sum, id) => sum + (sizes[id] ?? 0), 0);

@@ -27,9 +27,9 @@ import { optional } from "../../util/optional.ts";
 const HOUR_MS = 3_600_000;
 
 /**
- * Gives up the states that the rules do not keep. Removes no line of the log, and changes nothing in the folder.
- * Records an event that names the kept states. After the grace period, or at once with `now`, `gc` can free the
- * contents that only given-up states need. A dry run records nothing.
+ * Gives up the states that the rules do not keep, by an event that names the kept states. The lines of the log and the
+ * files on disk stay. After the grace period, or at once with `now`, `gc` can free the contents that only given-up
+ * states need. A dry run records nothing.
  *
  * Throws `REFUSED` if the history is not signed. With `now`, also throws `REFUSED` if work is open, or if an earlier
  * pruning can still be brought back. Throws `USAGE` for an invalid rule.
@@ -49,8 +49,8 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
     if (now) await refuseAtOnce(context);
     if (now) await refuseWaiting(context);
     const look = await lookAt(context, asked);
-    // The contents that can be freed are counted before the event is written. They are contents that the history needs
-    // now and does not need after the event.
+    // Contents that the history needs now, and does not need after the event, can be freed. They are counted before the
+    // event is written.
     const shape = await shapeOf(look, { dryRun: false, event: null }, context);
     if (look.answer.pruned.length === 0) return shape;
     // The note is written before the event. A crash in between leaves a note without a pruning, which does no harm.
@@ -60,7 +60,10 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
   });
 }
 
-/** Returns how, and until when, a pruning that is recorded now can be brought back; `event` `null`: it cannot. */
+/**
+ * Returns the id with which a pruning can be brought back, and the time until which this is possible. Both are `null`
+ * if `event` is `null`.
+ */
 function wayBackOf({ workspaceId, now }: Context, event: number | null): Pick<PruneShape, "id" | "until"> {
   if (event === null) return { id: null, until: null };
   const until = new Date(now() + GRACE_MS).toISOString();
@@ -220,8 +223,8 @@ async function append(
 }
 
 /**
- * Returns an estimate, in bytes, of the contents that were given up and not freed yet. If the recorded estimate is
- * above the threshold (`freeFrom`), these contents count as freed, and the result is 0.
+ * Returns an estimate, in bytes, of the contents that were given up and not freed yet. Returns 0 if the recorded
+ * estimate is above the threshold (`freeFrom`), because these contents then count as freed (see `freeGivenUp`).
  */
 export async function pendingBytes(context: Context): Promise<number> {
   const pending = (await pruningInForce(context))?.pendingBytes ?? 0;
@@ -265,10 +268,10 @@ export async function keepToLimits(context: Context): Promise<void> {
 }
 
 /**
- * Calls `giveUp`, which returns true if it has given contents up. In that case, frees contents if enough bytes have
- * been given up so far (`freeFrom`). The caller must hold no lease. Does nothing, and reports nothing, if another
- * process holds the lock. Every other error is reported to the user once, and not thrown, because the change that led
- * to this call has already been made.
+ * Calls `giveUp`, which returns true if it has given contents up. Then frees the contents if enough bytes have been
+ * given up so far (`freeFrom`). The caller must hold no lease. Does nothing, and reports nothing, if another process
+ * holds the lock. Reports every other `ChronicleError` to the user once, instead of throwing it, because the change
+ * that led to this call has already been made.
  */
 export async function applyLimit(context: Context, giveUp: () => Promise<boolean>): Promise<void> {
   try {
@@ -292,8 +295,8 @@ function tellOnce({ tell }: Context, note: string): void {
 }
 
 /**
- * Gives up the states that exceed the limits. Returns false if nothing was given up. This is so if no state exceeds the
- * limits, if an operation is open, or if the history is not signed.
+ * Gives up the states that exceed the limits. Returns false if no state was given up, because no state exceeds the
+ * limits, an operation is open, or the history is not signed.
  */
 async function giveUpBeyondLimits(context: Context): Promise<boolean> {
   const limits = limitsOf(context);
@@ -322,7 +325,7 @@ async function giveUpBeyondLimits(context: Context): Promise<boolean> {
   return isDone;
 }
 
-/** True while an operation is open. An open operation needs the contents that it puts back. */
+/** True while an operation is open. No contents are given up then, because the operation may put them back. */
 export async function isOperationOpen({ index }: Context): Promise<boolean> {
   return (await index.openRecords("intent:")).length > 0;
 }
@@ -349,8 +352,9 @@ async function noteInVain(context: Context, { ts }: Look): Promise<void> {
 
 /**
  * True if a closer check is worthwhile: a state above the floor is old enough to be pruned, and a limit may be
- * exceeded. Within an hour after a vain check, only the limit on the number of actions counts. Actions must also have
- * been added since that check: at least one, or more than a tenth of the limit if young actions are protected.
+ * exceeded. Within an hour after a vain check, only the limit on the number of actions counts, and only if new actions
+ * were added since that check. One new action suffices. If young actions are protected, the new actions must exceed a
+ * tenth of the limit.
  */
 async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: RetentionLimits): Promise<boolean> {
   const { index, memo, retention } = context;
@@ -373,8 +377,8 @@ async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: Retention
 }
 
 /**
- * Returns the time of event `seq`, but at most the present time. Therefore, an event that was recorded while the clock
- * ran ahead does not make states look older than they are.
+ * Returns the time of event `seq`, but at most the present time. If the clock ran ahead when the event was recorded,
+ * the states of the history therefore do not look older than they are.
  */
 async function endOfLog({ index, now }: Context, seq: number): Promise<number> {
   return Math.min(timeOf(await index.locate(seq)), now());

@@ -17,7 +17,7 @@ import { displayPath } from "../../core/values/path.ts";
  */
 const OF_WORKSPACE = /^(workspace|signer|coverage|prune|commit|compact):/;
 
-/** Matches ids of the records that may be deleted: records of users, and versions that their replica has resolved. */
+/** Matches ids of the records that may be deleted: records of users, and versions. A resolved version is deleted. */
 const DELETABLE = /^(?:user|version):/;
 
 /**
@@ -47,8 +47,8 @@ export function checkRecord(event: LogEvent, workspaceId: string): void {
 }
 
 /**
- * Throws a `ChronicleError` if the format does not allow this record, which a base holds. Does not look at the event
- * that recorded it.
+ * Throws a `ChronicleError` if the format does not allow this record of a base. Does not look at the event that wrote
+ * the record.
  */
 export function checkHeldRecord({ recordId, record }: Pick<BaseRecord, "recordId" | "record">): void {
   if (recordId.startsWith("outside")) readOutside(recordId, record);
@@ -69,7 +69,7 @@ function refuse(detail: string): never {
   throw new ChronicleError("INTEGRITY_VIOLATION", detail);
 }
 
-/** Returns the message of the error that a check throws; `undefined` if it throws none. */
+/** Returns the message of the `ChronicleError` that a check throws; `undefined` if the check throws no error. */
 export function faultOf(check: () => void): string | undefined {
   try {
     check();

@@ -12,9 +12,9 @@ import { examine, type Examined } from "./verify.ts";
 type RepairOptions = VerifyOptions & { readonly repairFrom: readonly RepairPlace[] };
 
 /**
- * Verifies the history, and searches other places for the good bytes of every missing or damaged content. Found bytes
- * are stored anew, durably, in place of the damaged ones. Damaged files are put aside once nothing depends on them.
- * Verifies again after each round, because a healed base names contents that were not searched for before.
+ * Verifies the history, and searches other places for the good bytes of every missing or damaged content. Good bytes
+ * are stored anew, durably, and replace the damaged bytes. Damaged files of the store are put aside once no content
+ * depends on them. Verifies again after each round, because a healed base can name further contents to search for.
  *
  * The history is not changed. An interrupted repair leaves the store as it was, or healed in part.
  */
@@ -58,8 +58,8 @@ class Repair {
     };
     // Each round heals a content or puts a file aside. A round that does neither is the last.
     while (await this.#mend(found)) found = await again();
-    // An examination lists the places that need a content only if the content is in `placesOf`. If a content in `hurt`
-    // was not in `placesOf`, one more examination is necessary.
+    // The answer names the places that need each content in `hurt`. An examination finds these places only for contents
+    // in `placesOf` (here `told`). If a content in `hurt` was not in `placesOf`, one more examination is necessary.
     if ([...found.hurt].some((hash) => !told.has(hash))) found = await again();
     const { shape } = found;
     const seconds = Math.round(performance.now() - began) / 1_000;
@@ -78,7 +78,8 @@ class Repair {
     const wanted = new Map<Hash, number | undefined>();
     for (const hash of hurt) if (!this.#sought.has(hash)) wanted.set(hash, needed.get(hash)?.size);
     const sought = new Set(wanted.keys());
-    // Contents that this process has read and found sound may have been damaged since then, so they are checked again.
+    // The store remembers which contents this process has found sound. These contents may be damaged by now, so `doubt`
+    // makes the store check them again.
     this.#context.blobs.doubt();
     for (const source of this.#sources) if (wanted.size > 0) await this.#takeFrom(source, wanted);
     for (const hash of sought) this.#sought.add(hash);
@@ -144,8 +145,7 @@ class Repair {
 const HELD_BYTES = 8 * 1024 * 1024;
 
 /**
- * The maximum total size, in bytes, of the contents in memory. Once they reach this size, they are stored and made
- * durable together.
+ * The total size, in bytes, at which the contents in memory are stored and made durable together.
  */
 const PORTION_BYTES = 16 * 1024 * 1024;
 
@@ -234,7 +234,7 @@ async function readBounded(offer: OfferedContent, take: (piece: Uint8Array) => v
 /** Passes the pieces of an offer to the store. Distinguishes faults of the offer from faults of the store. */
 class SourceOfBatch {
   readonly #offer: OfferedContent;
-  /** True while the offer is being read. An error at that time is a fault of the offer. */
+  /** True while the next piece of the offer is being read. An error is then a fault of the offer, not of the store. */
   #isReading = false;
 
   constructor(offer: OfferedContent) {

@@ -16,15 +16,15 @@ import { memoKey } from "../log/memo.ts";
 
 export interface RetentionRoots {
   /**
-   * The moments that can be restored, in the order of their states. Some have a shield: a reason to keep them in any
-   * case.
+   * The moments that can be restored, in the order of their states. A moment with a shield (a reason such as a pin) is
+   * kept, whatever the rules say.
    */
   readonly moments: readonly KeptMoment[];
   /** The states at which the open runs and watches began. A pruning must keep them. */
   readonly states: readonly number[];
   /**
-   * This state and all later states are kept, whatever the rules say (see `Unfinished.hold`). `Infinity` if the rules
-   * decide about all states.
+   * The seq of the first state that is kept, with all later states, whatever the rules say (see `Unfinished.hold`).
+   * `Infinity` if the rules decide about all states.
    */
   readonly hold: number;
 }
@@ -41,13 +41,14 @@ interface SeenAction {
 interface ActionView {
   seq: number;
   /**
-   * Maps record ids to the actions above the floor that was in force when the view was built. If `belowRead`, the map
-   * also has the actions that are kept below that floor.
+   * Maps record ids to the actions that began after the floor, as it was when the view was built. If `belowRead` is
+   * true, the map also has the actions that a pruning has kept below that floor.
    */
   readonly actions: Map<string, SeenAction>;
   belowRead: boolean;
   /**
-   * The floor at the last update. If the floor is lower now, prunings were brought back, and the view is built again.
+   * The floor at the last update. If the floor is lower now, pruned states were brought back, and the view is built
+   * again.
    */
   floor: number;
 }
@@ -157,21 +158,21 @@ export async function retentionRoots(context: Context, options: RetentionRootsOp
 
 /** Options for the shields, the reasons why a moment stays in any case. */
 export interface RetentionRootsOptions {
-  /** True if a pin is no shield. */
+  /** True if a pinned moment has no shield because of its pin. */
   readonly dropPins?: boolean;
-  /** True if being the first action of a session is no shield. */
+  /** True if the first action of a session has no shield because it is the first. */
   readonly dropFirsts?: boolean;
 }
 
 interface Unfinished {
   readonly transactions: ReadonlySet<string>;
   /**
-   * The earliest state to which an active transaction can be rolled back, or the state after the last event that the
-   * followed origin has answered, if that state is earlier. This state and all later states are kept. `Infinity` if
-   * there is neither of these states.
+   * The earlier of two states: the earliest state to which an active transaction can be rolled back, and the state
+   * after the last event that the followed origin has answered. This state and all later states are kept. `Infinity` if
+   * no transaction is active and no origin is followed.
    */
   readonly hold: number;
-  /** The states at which the open runs and watches began, without those that a pruning gave up. */
+  /** The states at which the open runs and watches began. States that a pruning gave up are left out. */
   readonly states: readonly number[];
 }
 
@@ -181,8 +182,8 @@ async function unfinished(context: Context, pruning: KeptStates | undefined): Pr
   for (const row of active) rolledBackTo.push(decodeTransaction((await readEvent(context, row)).record).fromSeq);
   const { runs, watches } = await openBrackets(context);
   const unsent = (await unsentFrom(context)) ?? Number.POSITIVE_INFINITY;
-  // The state before the event that begins a run or a watch is kept, and the state after this event, too. Both are
-  // equal, because this event changes no file, but messages and lists name the state after it.
+  // The states before and after the event that begins a run or a watch are both kept. They have the same files, but
+  // messages and lists name the state after the event.
   const begun = [...runs, ...watches].flatMap(({ record: { fromSeq } }) => [fromSeq - 1, fromSeq]);
   return {
     transactions: new Set(active.map((row) => row.recordId.slice("transaction:".length))),

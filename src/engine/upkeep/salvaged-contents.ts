@@ -15,15 +15,15 @@ const HASHES = /[0-9a-f]{64}/g;
 interface DamagedHistory {
   readonly log: Pick<EventLog, "read">;
   readonly anchor: HistoryAnchor | undefined;
-  /** Milliseconds since the epoch. */
+  /** The present time, in milliseconds since the epoch. */
   readonly now: number;
 }
 
 /**
  * Yields the hashes of all contents that a damaged history still names: in its anchor, in its lines, and in the bases
- * and plans that the anchor and sound lines name. Every hash in a line is yielded, even if the line is damaged.
- * Therefore, the result also contains hashes of other things, such as events. Pruned contents are included. A content
- * that only missing lines named is not found.
+ * and plans that the anchor and sound lines name. Every hash in a line is yielded, even if the line is damaged. The
+ * result therefore also contains hashes of other things, such as events. Pruned contents are included. A content that
+ * only missing lines have named is not found.
  */
 export async function* salvagedContents(blobs: BlobStore, history: DamagedHistory): AsyncGenerator<Hash> {
   const { log, anchor, now } = history;

@@ -14,14 +14,14 @@ type Kept = Pick<PruneRecord, "floorSeq" | "kept" | "keptActions">;
 const NOTHING_PRUNED: Kept = { floorSeq: 0, kept: [], keptActions: [] };
 
 /**
- * Brings back the states that the pruning of event `event` and later prunings gave up. To do so, records a pruning that
- * keeps two sets of states: those that were kept before that pruning, and those that are kept now. Returns the seqs of
- * all prunings that no longer give up a state. Throws `NOT_FOUND` if the log has no pruning of this event, or if a
- * given-up content may have been freed. Throws `REFUSED` if the history is not signed.
+ * Brings back the states that the pruning of event `event` and later prunings gave up. Records a new pruning, which
+ * keeps the states that were kept before event `event`, and the states that are kept now. Returns the seqs of all
+ * prunings that no longer give up a state. Throws `NOT_FOUND` if event `event` is not a pruning, or if a given-up
+ * content may have been freed. Throws `REFUSED` if the history is not signed.
  */
 export async function takePruningBack(context: Context, event: number): Promise<readonly number[]> {
-  // The lease keeps collectors from running. A collector that has read the history without the new event would still
-  // free the contents.
+  // The lease keeps garbage collectors from running. A collector that had read the history before the new event would
+  // still free the contents.
   using _lease = await context.blobs.lease();
   return await withCommit(context, async (commit) => {
     await refuseUnsigned(context, "bringing back what was pruned");
@@ -59,8 +59,8 @@ function isSame(a: Kept, b: Kept): boolean {
 }
 
 /**
- * True if no content that these prunings gave up can have been freed. Only a pruning that a person asked for has a
- * grace period. During this period, contents are freed only if one of the prunings has `now`.
+ * True if all contents that these prunings gave up are still stored. Only a pruning that a person asked for has a grace
+ * period. During the grace period, contents are freed only by a pruning with `now`.
  */
 function isKept(since: readonly LoggedPruning[], now: number): boolean {
   const [first] = since;

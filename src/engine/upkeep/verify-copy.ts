@@ -17,7 +17,7 @@ export interface CopyFindings {
 /**
  * Verifies a replica's copy of its origin's history in the same way as the replica's own history. Checks every line,
  * the chain of the lines' hashes, and every stated root. Adds the findings to `into`. Returns the contents that must be
- * present. Contents that were left out on purpose are not among these.
+ * present, without those that were left out on purpose.
  */
 export async function verifyCopy(context: Context, into: CopyFindings): Promise<ReadonlyMap<Hash, Need>> {
   let copy: HistoryCopy | undefined;
@@ -65,10 +65,10 @@ function within(copy: string, need: Need): Need {
 }
 
 /**
- * Returns the needed contents without those that may be missing:
+ * Returns the needed contents without the contents that may be missing:
  *
- * - A content that the origin withheld (`withheld`) may be missing in a copy. In any other history, it may be missing
- *   if only the origin's side of sync conflicts needs the content (`isUpstream`).
+ * - A content that the origin withheld (`withheld`) may be missing in a copy. In any other history, such a content may
+ *   be missing if only records of an origin's states need the content (`isUpstream`).
  * - A content that an imported archive left out (`leftOut`) may be missing in the imported history, unless the content
  *   is in the store again.
  */

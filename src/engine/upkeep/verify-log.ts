@@ -35,8 +35,8 @@ import { OwnContents } from "./verify-plans.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * A content that is needed, with the first place that was found to need it (`where`). A place in this history takes
- * precedence over a record of an origin's state.
+ * A needed content. `where` is the first found place that needs the content. A place in this history takes precedence
+ * over a record of an origin's state.
  */
 export interface Need {
   readonly where: string;
@@ -65,9 +65,8 @@ export interface LogFindings {
    */
   readonly firstSeq: number;
   /**
-   * The seq of the last event of the last whole commit. For a broken log, this is the seq of the last line. If the last
-   * line is bad, this is the seq that the line claims. If the line claims no seq, this is the seq that follows from the
-   * position of the line.
+   * The seq of the last event of the last whole commit. For a broken log, the seq of the last line. The seq of a bad
+   * line is the seq that the line claims or, if the line claims none, the seq after the previous line.
    */
   readonly lastSeq: number;
   readonly needed: ReadonlyMap<Hash, Need>;
@@ -123,14 +122,14 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
     const end = await context.log.refresh();
     await using lines = await withFirstRead(context.log.read({ seq: 1, offset: 0 }));
     // The replayed events are indexed only if the base of a compaction is to be compared with the index, or if the
-    // caller reads the index. If another process compacts the log meanwhile, the file that this compaction seals is
-    // still read to its end. The compaction itself and its base are not checked.
+    // caller reads the index. If another process compacts the log during this read, the sealed file is still read to
+    // its end. That compaction and its base are not checked.
     const isIndexed = options.atEnd !== undefined || (await context.log.archived()).length > 0;
     const reader = new LogVerifier({ ...context, index, memo: new Memo() }, options, { isIndexed, ...givenUp });
     if (context.anchor !== undefined) await reader.startOn(context.anchor);
     await reader.read(lines);
-    // A log that ends before `bound` lacks recorded events. Its tail is then not a commit that a crash has torn, and is
-    // not moved to quarantine.
+    // If the log ends before `bound`, recorded events are missing. The torn bytes are then not the rest of a commit
+    // that a crash has torn, and are not moved to quarantine.
     if (end.tornBytes > 0 && !reader.torn && end.seq >= options.bound) {
       options.notes.push(
         `${end.tornBytes} bytes after the last whole commit were torn by a crash; the next command moves these bytes to quarantine/`,
@@ -276,8 +275,8 @@ class LogVerifier {
   async #needPrivate(): Promise<void> {
     if (this.#context.isCopy === true) return;
     const { blobs } = this.#context;
-    // A damaged plan is reported when all needed contents are checked. Until the plan is healed, the contents that it
-    // names are not known.
+    // A damaged plan is reported when all needed contents are checked. The contents that a damaged plan names are not
+    // known until the plan is healed.
     const get = (hash: Hash): Promise<Buffer | undefined> => despiteDamage(() => blobs.get(hash));
     const plans = { get, has: (hashes: readonly Hash[]) => blobs.has(hashes) };
     try {
@@ -332,8 +331,7 @@ class LogVerifier {
     this.#whole = this.#prev.seq;
     const { size, head, frontier, root } = this.#start;
     this.#tree = new LogTree(frontier, size);
-    // The sentinel states the head of the event before the sentinel. This head is noted, so that a kept head of that
-    // event can be compared with it.
+    // The sentinel states the head before the sentinel. The stated head is noted for the comparison with a kept head.
     this.#at.set(size, { hash: head, logRoot: this.#tree.root(), root });
   }
 

@@ -8,8 +8,8 @@ import type { Context } from "../log/context.ts";
 import { readFilters } from "../log/filters.ts";
 
 /**
- * Collects the filters, and the plans of open operations, that a history names. Maps each content to a place that names
- * it.
+ * Collects the filters, and the plans of open operations, that a history names. Maps the hash of each filter or plan to
+ * the place that names the hash.
  */
 export class OwnContents {
   readonly #filters = new Map<Hash, string>();

@@ -23,7 +23,7 @@ import { readEvents } from "../log/read-events.ts";
 /**
  * Checks every line of the log, the chain of the lines' hashes, every root and every head. Reads the files themselves,
  * and does not trust the index. Unless `quick` is set, also rereads every content, and checks that filters and plans
- * can be used. Returns the problems. Changes nothing, except that the index notes a damaged line.
+ * can be used. Returns the problems. Writes only one thing: the index notes a damaged line.
  */
 export async function verify(context: Context, options: VerifyOptions = {}): Promise<VerifyShape> {
   return (await examine(context, options)).shape;
@@ -47,7 +47,8 @@ export async function examine(
   const problems: Problem[] = [];
   const notes: string[] = [];
   const given = options.expect === undefined ? undefined : parseExpected(options.expect);
-  // The index and the kept head are read before the log, because other processes may record meanwhile.
+  // The index and the kept head are read before the log. Other processes may append events and keep newer heads while
+  // the log is read.
   const audit = await IndexAudit.begin(context.index);
   const kept = context.heads.last(context.workspaceId) ?? context.heads.first(context.workspaceId);
   const indexed = await context.index.head();
@@ -109,8 +110,8 @@ async function leftOutNotes(context: Context, needed: ReadonlyMap<Hash, Need>): 
 }
 
 /**
- * Merges the contents that the workspace needs (`own`) with those that its copy of an origin's history needs
- * (`copied`). A content in both gets the places of both.
+ * Merges the contents that the workspace needs (`own`) with the contents that its copy of an origin's history needs
+ * (`copied`). A content that both need gets the places of both.
  */
 function together(copied: ReadonlyMap<Hash, Need>, own: ReadonlyMap<Hash, Need>): ReadonlyMap<Hash, Need> {
   const needed = new Map([...copied, ...own]);
@@ -198,8 +199,8 @@ function checkClaim(log: LogFindings, claim: Claim): Problem[] {
 }
 
 /**
- * Compares the log with the kept head. Before a compaction drops lines, it keeps a head of the last event in these
- * lines. A kept head of an earlier event is therefore a problem, although the log proves nothing about such a head.
+ * Compares the log with the kept head. Before a compaction drops lines, it keeps a new head, of the last dropped event.
+ * If the kept head is of an earlier event, this is therefore a problem, although the log cannot disprove such a head.
  */
 function checkKept({ workspaceId }: Context, log: LogFindings, kept: KeptHead | undefined): Problem[] {
   return kept === undefined ? [] : checkClaim(log, { ...claimOf(kept), where: `heads/${workspaceId}` });
@@ -216,7 +217,7 @@ function checkExpected(
   given: ExpectedHead,
 ): { readonly shape: ExpectedHeadShape; readonly problems: readonly Problem[] } {
   const signature = checkSignature(context, held, given);
-  // The key of another workspace's head need not be known here.
+  // If the head belongs to another workspace, its key need not be known here.
   const isOurs = given.workspace === context.workspaceId;
   const unknown = signature === "unknown-key" && isOurs ? [UNKNOWN_EXPECTED] : [];
   const problems = signature === "invalid" ? [INVALID_EXPECTED] : [...unknown, ...checkContent(context, held, given)];
@@ -304,7 +305,7 @@ function checkIndex(head: Head, log: LogFindings): Problem[] {
     ];
   }
   const at = log.hashes(head.seq);
-  // An unreadable line is reported by itself. It does not prove that the event was replaced.
+  // An unreadable line is reported elsewhere, and does not prove that the event was replaced.
   if (at !== undefined && at !== head.hash && at !== NO_HASH) {
     return [
       { kind: "log-replaced", where, detail: `event ${head.seq} has the hash ${at}, but the index names ${head.hash}` },
@@ -314,8 +315,8 @@ function checkIndex(head: Head, log: LogFindings): Problem[] {
 }
 
 /**
- * Checks the parts that were cut off the log and are kept for people. Each part must be present, with the recorded
- * length and hash. A part whose record was in a dropped archive is not checked.
+ * Checks the files in quarantine: parts that recoveries have cut off the log. Each part must be present, with the
+ * recorded length and hash. If the record of a part was in a dropped archive, the part is not checked.
  */
 async function checkQuarantine(
   { log }: Pick<Context, "log">,
@@ -408,8 +409,8 @@ interface SigningFindings {
 
 /**
  * Compares the signers that a history names with the kept key and the kept head. Does not use the index. Does not check
- * a copy, because the origin keeps the head of its history. `kept` is the kept head as it was before the log was read,
- * because another process may have kept a newer head meanwhile.
+ * a copy, because the origin keeps the head of its history. `kept` must be read before the log, because another process
+ * may keep a newer head while the log is read.
  */
 function verifySigning(
   context: Context,

@@ -16,7 +16,7 @@ const BATCH = 10_000;
 
 /**
  * Writes the state at `seq` (the head) as a base: the last iteration of every path that was ever recorded, and the last
- * event of every other live record. Reads the base back and verifies it. The lock and a lease must be held.
+ * event of every other live record. Then reads and verifies the stored base. The caller must hold the lock and a lease.
  */
 export async function writeBase(context: Context, seq: number): Promise<StoredBase> {
   const state = await stateAt(context, seq);
@@ -44,8 +44,8 @@ type Based = HistoryContext & {
 };
 
 /**
- * Writes the state at `seq` (the head) as a base, but only if the result is exactly `wanted`, the base that a
- * compaction after `seq` names. Returns true if the base was written and need not be fetched. The caller must hold a
+ * Writes the state at `seq` (the head) as a base, but only if the result is exactly `wanted`. This is the base that a
+ * compaction at the origin names. Returns true if the base was written, and need not be fetched. The caller must hold a
  * lease.
  */
 export async function writeBaseIf(context: Based, seq: number, wanted: StoredBase): Promise<boolean> {
@@ -91,8 +91,8 @@ interface StoredBase {
 }
 
 /**
- * Writes a state as a base. Before anything is written, `expect` is called with the root, and must throw if the root is
- * wrong. A lease must be held.
+ * Writes a state as a base. First calls `expect` with the state's Merkle root. `expect` must throw if the root is
+ * wrong. The caller must hold a lease.
  */
 export async function storeBase(
   blobs: BlobStore,
@@ -107,8 +107,8 @@ export async function storeBase(
 }
 
 /**
- * Writes a state as a base if its root and hash are the wanted ones. Otherwise writes nothing, and returns false. A
- * lease must be held.
+ * Writes a state as a base if the state's root and the base's hash are as wanted. Otherwise writes nothing, and returns
+ * false. The caller must hold a lease.
  */
 async function storeBaseIf(blobs: BlobStore, state: BaseState, wanted: StoredBase): Promise<boolean> {
   const tree = treeOf(state);

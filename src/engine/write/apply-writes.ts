@@ -35,12 +35,11 @@ interface Planned {
 
 /**
  * Applies planned writes, which must touch different paths. Records the intents, changes the files, and closes the
- * intents in one commit. After a crash in between, `settle` finishes the open intents. No intent is recorded before
- * `kept` resolves, because only then are the contents durable.
+ * intents. After a crash in between, `settle` finishes the open intents. No intent is recorded before `kept` resolves,
+ * because only then are the contents durable.
  *
  * A single write with few changes is applied in fewer steps (`applyAlone`). Writes that change only one file each are
- * applied together (`applyTogether`). This is done after the other writes, because those may make folders for the
- * files.
+ * applied together (`applyTogether`), after all other writes, because the other writes may make folders for the files.
  */
 export async function applyWrites(
   context: Context,
@@ -71,9 +70,9 @@ export async function applyWrites(
 const lastRound = memoKey<string>("token of the last round of writes");
 
 /**
- * Waits until the files that the last round of writes replaced are removed. Their removal runs in the background,
- * because freeing the space of a file can take longer than writing the file. If the removal fails, the failure is only
- * reported, because a later sweep removes the files.
+ * Waits until the files that the last round of writes replaced are removed. The removal runs in the background, because
+ * freeing the space of a file can take longer than writing a new file. If the disk prevents the removal, this is only
+ * reported. A later sweep then removes the files.
  */
 async function cleanUpRound({ memo, worktree, tell }: Context): Promise<void> {
   const token = memo.get(lastRound);
@@ -91,8 +90,8 @@ async function cleanUpRound({ memo, worktree, tell }: Context): Promise<void> {
 
 /**
  * Applies several writes together, each of which changes only one file. The writes share a staging folder and its
- * syncs. Their intents are recorded with one append, while the new files are synced. A write that cannot be done does
- * not prevent the other writes.
+ * `fsync` calls. One append records all intents while the new files are synced to disk. A write that cannot be done
+ * does not prevent the other writes.
  */
 async function applyTogether(context: Context, commit: Commit, { planned, kept }: Planned): Promise<Applied[]> {
   await cleanUpRound(context);
@@ -136,10 +135,10 @@ function pathOf({ path }: Change): Change["path"] {
 
 /**
  * Applies a write that is alone in its commit. While new files are staged, one append records the open intent together
- * with the new states of the files. This append decides the write: copies elsewhere can receive the write before the
+ * with the new states of the files. This append decides the write: other copies can receive the write even before the
  * files of this folder change. After a crash, `settle` finishes a decided write. A write that was not decided has
- * changed nothing. If a path cannot be changed after this append, for instance because somebody has just edited it, a
- * further event inverts the recorded change of the path.
+ * changed nothing. If a path of a decided write cannot be changed, for instance because somebody has just edited it, a
+ * further event inverts the recorded change of this path.
  */
 async function applyAlone(
   context: Context,
@@ -158,13 +157,13 @@ async function applyAlone(
     begin: async () => {
       await kept;
       isDecided = true;
-      // Only the events of the files are taken from the drafts. The open intent replaces the first draft, and the
-      // intent is closed later.
+      // The drafts are the open intent, the events of the files, and the closed intent. The first draft is made anew
+      // here, and the last is left out, because the intent is closed later (`ending`).
       await commit.decide([opening(id, intent), ...drafts.slice(1, -1)]);
     },
   });
-  // The folders in `inherited` have a setgid bit that their recorded states lack. The next scan looks at forgotten
-  // paths again, and records the bit.
+  // The folders in `inherited` have taken over the setgid bit of the folder above. Their recorded states lack this bit.
+  // The next scan looks at forgotten paths again, and records the bit.
   context.worktree.forget((report.inherited ?? []).map(({ path }) => path));
   const applied = { planned, intent, report };
   if (isDecided) await commit.append(await ending(context, commit, applied));
@@ -172,7 +171,7 @@ async function applyAlone(
   return new Map([[planned, await outcomeOf(context, applied, (await commit.head()).seq)]]);
 }
 
-/** Returns the events that end a decided write: they invert the changes that were not made, and close the intent. */
+/** Returns the events that end a decided write. They invert the changes that were not made, and close the intent. */
 async function ending(context: Context, commit: Commit, { planned, intent, report }: Applied): Promise<EventDraft[]> {
   const { id, changes } = planned;
   const applied = new Set(report.applied);
@@ -186,8 +185,8 @@ async function ending(context: Context, commit: Commit, { planned, intent, repor
 }
 
 /**
- * Returns events that invert the changes. The changes must be in reverse order: the contents of a folder come before
- * the folder.
+ * Returns events that invert the changes. The caller gives the changes in reverse order, so that the contents of a
+ * folder come before the folder.
  */
 async function inverted(
   { index }: Context,
@@ -266,7 +265,7 @@ async function apply(context: Context, { planned: { id, changes } }: Opened): Pr
   });
 }
 
-/** True if the write was prevented: it changed nothing, because its paths were blocked. */
+/** True if the write changed nothing because its paths were blocked. */
 function isRefused({ report }: Applied): boolean {
   return report.applied.length === 0 && report.blocked.length > 0;
 }
@@ -316,14 +315,14 @@ async function outcomeOf(context: Context, one: Applied, seq: number): Promise<T
 }
 
 /**
- * The minimum size, in bytes, of a content that is not announced. Sending such a content would take longer than making
- * it durable.
+ * The size limit, in bytes, for announced contents. A content of this size or more is not announced, because sending
+ * the content would take longer than making it durable.
  */
 const MOST_BYTES = 4_096;
 
 /**
- * Announces a small content that is about to be recorded, so that copies elsewhere can make the content durable at the
- * same time. Resolves after a turn of the event loop, in which the content can be sent.
+ * Announces a small content that is about to be recorded, so that replicas can make the content durable at the same
+ * time. Resolves after one turn of the event loop, which leaves time to send the content.
  */
 export async function announceContent({ foreseen }: Context, write: ReadyWrite): Promise<void> {
   if (write.kind !== "put" || write.content.bytes === undefined) return;

@@ -10,13 +10,13 @@ import { notThere } from "./plan-write.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 
 // This module decides how writes treat files that the rules leave out. A write through Chronicle records the files that
-// it replaces, so that these files can be brought back. Everybody who is allowed to read the history can then read
-// these files. Therefore, an agent's write never records a file that the rules leave out. A person's write records a
-// file that a person excluded only if the write is a put or a move, and names the file.
+// it replaces, so that they can be brought back. Everybody who may read the history can then read these files.
+// Therefore, an agent's write never records a file that the rules leave out. A person's write records a file that a
+// person excluded only if the write names the file, and is a put or a move.
 
 /**
- * A path that a write names. In a list of places, the path to write, move or delete comes first. The new path of a move
- * comes second.
+ * A path that a write names. In a list of places, the first is the path to write, move or delete, and the second is the
+ * new path of a move.
  */
 export interface PlaceOfWrite {
   readonly path: WorkspacePath;
@@ -26,12 +26,12 @@ export interface PlaceOfWrite {
 }
 
 /**
- * Refuses certain writes that concern unrecorded files on disk that the rules leave out:
- * - An agent's write must not name such a file, because an agent cannot read it. Throws `NOT_FOUND` if the write would
- *   move or delete the file, and `REFUSED` if it would replace the file.
- * - A person's write may name such a file. Throws `REFUSED` only if the write would delete a file that a person
- *   excluded, or would move or delete a folder that holds such a file. A person may still move such a folder if the
- *   rules leave out the folder itself, and not only files in it.
+ * Refuses a write that would touch unrecorded files on disk that the rules leave out, in these cases:
+ * - An agent's write names such a file, which an agent cannot read. Throws `NOT_FOUND` if the write would move or
+ *   delete the file, and `REFUSED` if the write would replace the file.
+ * - A person's write would delete a file that a person excluded. Throws `REFUSED`.
+ * - A person's write would move or delete a folder that holds a file that a person excluded. Throws `REFUSED`. A move
+ *   is allowed if the rules leave out the folder itself, and not only files in the folder.
  */
 export async function refuseLeftOut(
   context: Context,
@@ -58,9 +58,9 @@ export function isAgents({ by }: ReadyWrite): boolean {
 }
 
 /**
- * Returns the omissions that prevent a write, because their files could not be brought back. If an agent moves or
- * deletes a folder, the excluded files in it stay where they are, and do not prevent the write. Throws `REFUSED` if an
- * ignore file that may exclude these files would be moved or deleted with the folder.
+ * Returns the omissions that prevent a write, because an undo could not bring their files back. If an agent moves or
+ * deletes a folder, the excluded files in this folder stay where they are, and do not prevent the write. Throws
+ * `REFUSED` if the write would move or delete a `.gitignore` that may exclude a staying file.
  */
 export async function hinderingWrite(
   context: Context,
@@ -75,8 +75,8 @@ export async function hinderingWrite(
 }
 
 /**
- * Throws `REFUSED` if a `.gitignore` above a staying file would be moved or deleted with the folder. Without this
- * ignore file, the next capture could record the staying file.
+ * Throws `REFUSED` if `folder` has a `.gitignore` above a staying file. The `.gitignore` would be moved or deleted with
+ * the folder, and the next capture could then record the staying file.
  */
 async function refuseRulesLeaving(
   context: Context,

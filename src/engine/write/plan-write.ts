@@ -17,7 +17,7 @@ import type { WriteState } from "./write-state.ts";
 
 export interface PlanGround {
   readonly state: Pick<WriteState, "at" | "beneath">;
-  /** Milliseconds since the epoch. */
+  /** The present time, in milliseconds since the epoch. */
   readonly now: number;
   /**
    * Returns true if a folder exists on disk at this path, so that it need not be made. Called only for a path that is
@@ -25,8 +25,8 @@ export interface PlanGround {
    */
   readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
   /**
-   * True if a capture has just recorded the folders above the written paths. A folder that is still not recorded cannot
-   * be recorded, so no file or folder may be made in it.
+   * True if a capture has just recorded the folders above the written paths. A folder that is still not recorded then
+   * cannot be recorded at all, so no file or folder may be made in this folder.
    */
   readonly areHoldersRecorded?: boolean | undefined;
   /**
@@ -90,8 +90,8 @@ async function planPut(write: ReadyPut, present: Entry | undefined, ground: Plan
   const mode = modeOfPut(write, present?.kind === "file" ? present.mode : undefined);
   const { hash, size } = content;
   const after: Entry = { path, kind: link ? "symlink" : "file", mode, size, mtimeMs: ground.now, hash };
-  // A file that already has this content and mode stays as it is, even if it has the setuid bit. A new file never gets
-  // this bit.
+  // A file that already has this content and mode stays as it is, even if the mode has the setuid bit. A file that is
+  // written anew never gets the setuid bit.
   const change = sameEntry(present, after) ? undefined : changeBetween(path, present, settable(after));
   return change === undefined ? [] : [...(await foldersFor(path, ground)), change];
 }
@@ -144,8 +144,7 @@ async function planMove(
     const moved = changeBetween(target, before, settable({ ...entry, path: target }));
     if (moved !== undefined) changes.push(moved);
   }
-  // If only files beneath the old folder are recorded, and not the folder itself, the new folder is recorded all the
-  // same.
+  // The old folder itself may be unrecorded, although files beneath it are recorded. The new folder is then recorded.
   if (present === undefined) changes.push({ path: to, before: inTheWay, after: folderEntry(to, FOLDER_MODE) });
   return changes;
 }

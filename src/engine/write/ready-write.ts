@@ -20,7 +20,7 @@ import { tooLong, unwritable } from "./writable-path.ts";
 import { checkActorName, checkVisible } from "../../core/records/actor-name.ts";
 import { optional } from "../../util/optional.ts";
 
-/** A write whose paths and options are sound, and whose content was received. */
+/** A checked write: its paths and options are valid, and its content was received. */
 export type ReadyWrite = ReadyPut | ReadyFolder | ReadyDelete | ReadyMove;
 
 interface Ready {
@@ -64,9 +64,9 @@ export interface ReadyMove extends Ready {
 }
 
 /**
- * Checks a write and receives its content. Returns the result without a promise if the content need not be awaited, so
- * that a caller's writes stay in order. Throws `PATH_INVALID` if a path cannot be written, and `USAGE` if an option is
- * malformed. Also throws the errors of `receiveContent`.
+ * Checks a write and receives its content. Returns a promise only if the content must be awaited. Other writes of a
+ * caller therefore stay in the order of the calls. Throws `PATH_INVALID` if a path cannot be written, and `USAGE` if an
+ * option is malformed. Also throws the errors of `receiveContent`.
  */
 export function readyWrite(context: Context, write: FileWrite, caller: Caller): ReadyWrite | Promise<ReadyWrite> {
   const path = writablePath(context, write.path);
@@ -162,8 +162,8 @@ function whose({ actor, session, requestId }: WriteBy): WriteBy {
 }
 
 /**
- * Returns the condition of a write. A list is sorted and freed from duplicates, because the hash of the request
- * includes the list. Throws `USAGE` if the condition is malformed.
+ * Returns the condition of a write. A list is sorted, without duplicates, so that equal conditions give the same hash
+ * of the request (`Ready.asked`). Throws `USAGE` if the condition is malformed.
  */
 function conditionOf({ kind, options }: FileWrite): string | readonly string[] | undefined {
   const ifMatch = kind === "folder" ? undefined : options.ifMatch;
@@ -243,7 +243,7 @@ interface ReceivedContent {
   readonly hash: Hash;
   readonly size: number;
   readonly bytes?: Uint8Array;
-  /** Keeps the collector from freeing the content until an event names it. */
+  /** The lease that protects the content from garbage collection until an event names the content. */
   readonly lease?: HeldLock;
   /**
    * True if the content was only hashed, because a request with this id was done before. The hash shows whether both
@@ -260,12 +260,12 @@ interface ReceiveOptions {
 
 /**
  * Receives a content of any size in bounded memory. A short content is returned with its bytes. A longer content is
- * made durable in the store, or is only hashed if its request was done before. Returns without waiting if the content
- * is short and given as a whole.
+ * made durable in the store, or is only hashed if its request was done before. Returns no promise if the content is
+ * short and given as one `Uint8Array`.
  *
  * Throws `LIMIT_EXCEEDED` as soon as the content is longer than `maxFileSize`, or exceeds the quota while it is stored.
- * The quota is not checked here for short contents, because `writeTogether` checks it. Throws `USAGE` if a piece of the
- * content is no `Uint8Array`. Also throws any error of the content's source.
+ * For short contents, `writeTogether` checks the quota. Throws `USAGE` if a piece of the content is not a `Uint8Array`.
+ * Also throws any error of the content's source.
  */
 function receiveContent(
   context: Context,

@@ -14,7 +14,7 @@ const MAX_NAME_BYTES = 255;
  */
 const MAX_DEPTH = 256;
 
-/** Why a path cannot be written, and what to do about it. */
+/** The reason why a path cannot be written, and the next step for the caller. */
 interface Unwritable {
   readonly reason: string;
   readonly hint: string;

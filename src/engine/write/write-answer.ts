@@ -46,8 +46,8 @@ export function writeShape(
 const STAYS = { reason: "not-empty", detail: "it holds files that are not recorded" };
 
 /**
- * Returns the folders that a move or a deletion has left in place: the entries at or beneath the write's path that are
- * still recorded after the write. `seq` is the last event of the write.
+ * Returns the folders that a move or a deletion has left in place. These are the entries at or beneath the write's path
+ * that are still recorded after `seq`, the last event of the write.
  */
 export async function stayingFolders({ index }: Context, write: ReadyWrite, seq: number): Promise<WorkspacePath[]> {
   const paths: WorkspacePath[] = [];
@@ -63,8 +63,8 @@ function shapeAt(path: WorkspacePath, now: PathState): FileShape | null {
 }
 
 /**
- * Returns the answer to a request that was done before, but without conflicts; `undefined` if the request was not done
- * yet. Throws `USAGE` if another request had the same id.
+ * Returns the answer to a request that was done before (without its conflicts). Returns
+ * `undefined` if the request was not done yet. Throws `USAGE` if a different request had the same id.
  */
 export async function answerAgain(
   context: Context,

@@ -30,10 +30,10 @@ export interface PlannedWrite {
   readonly changes: readonly Change[];
   /**
    * The events of the write: the open intent, the changes, and the closed intent. If there are no changes, the closed
-   * intent is the only event. If a crash ends the log before the closed intent, `settle` finishes or undoes the write.
+   * intent is the only event. If a crash prevents the closed intent, `settle` finishes or undoes the write later.
    */
   readonly drafts: readonly EventDraft[];
-  /** The result of the write. The caller gets it once the events are durable. */
+  /** The data for the answer to the write. The answer is sent once the events are durable. */
   readonly done: WriteDone;
 }
 
@@ -47,8 +47,8 @@ export interface BatchGround {
 }
 
 /**
- * Plans the writes of one commit, one after the other. Each write sees the changes of the writes before it. A write
- * that cannot be done does not prevent the others. The caller must hold the workspace's lock.
+ * Plans the writes of one commit, one after the other. Each write sees the changes of earlier writes in the batch. A
+ * write that cannot be done does not prevent the others. The caller must hold the workspace's lock.
  */
 export class WriteBatch {
   readonly planned: PlannedWrite[] = [];
@@ -77,9 +77,9 @@ export class WriteBatch {
 
   /**
    * Plans a write. If this batch has the same request already, returns the plan of that request. If the request was
-   * done before, or nothing needs to be recorded, returns the answer instead of a plan. Throws if the write cannot be
-   * done. `isAsIs` is true if the disk already has the state that the write asks for. No change is then planned, even
-   * if this state is not recorded.
+   * done before, or if there is nothing to record, returns the answer instead of a plan. Throws if the write cannot be
+   * done. If `isAsIs` is true, the disk already has the state that the write asks for. No change is then planned, even
+   * if the history does not have this state.
    */
   async plan(write: ReadyWrite, isAsIs = false): Promise<PlannedWrite | FileWriteShape> {
     const { requestId } = write.by;
@@ -159,8 +159,8 @@ export class WriteBatch {
 }
 
 /**
- * Returns the error for a request whose answer is no longer known. When the content arrived, the index still knew that
- * the request had been done, so the content was not stored.
+ * Returns the error for a request whose answer is no longer known. When its content arrived, the index still knew an
+ * earlier request with this id. The content was therefore only hashed, and cannot be written now.
  */
 function forgotten(request: string): ChronicleError {
   return new ChronicleError(
@@ -174,7 +174,7 @@ function forgotten(request: string): ChronicleError {
 
 /**
  * The outcome of a write at its target. `overtaken` is set if the write failed because somebody edited one of its paths
- * between the capture and the change. The next try can succeed.
+ * between the capture and the change. Another attempt can succeed.
  */
 export type TargetOutcome = Outcome & { readonly overtaken?: true };
 
@@ -196,7 +196,7 @@ const OF_ONE_WRITE: ReadonlySet<string> = new Set([
   "LIMIT_EXCEEDED",
   "PATH_INVALID",
   "UNSAFE",
-  // These codes concern a content that the write would put at another path.
+  // A move throws these codes if an old content cannot be put at the new path.
   "ERASED",
   "PRUNED",
   "BLOB_MISSING",
@@ -225,8 +225,8 @@ async function writeAttributor(context: Context, head: Head): Promise<(write: Re
     const its = session ?? (action === undefined ? within.run : action.session);
     const transaction = action === undefined ? transactionFor(session, brackets, around) : undefined;
     return {
-      // An action names its actor more exactly than the caller does, because the caller's default actor is whoever
-      // opened the workspace.
+      // The action's actor comes before the caller's actor, because a caller without an actor of its own counts as the
+      // one who opened the workspace.
       actor: actor ?? action?.actor ?? write.by.caller.actor,
       ...optional({ session: its }),
       ...(action === undefined ? {} : { action: action.id }),
@@ -250,8 +250,9 @@ function actionFor(write: ReadyWrite, open: readonly LoggedAction[]): LoggedActi
 }
 
 /**
- * Returns the innermost open transaction that can own the write; `undefined` if there is none, or if several are
- * innermost. A transaction that contains a run (`holds`) owns only writes from within this run.
+ * Returns the innermost open transaction that can own the write. Returns `undefined` if no transaction can own the
+ * write, or if several transactions are innermost. A transaction that contains a run (`holds`) owns only writes from
+ * within this run.
  */
 function transactionFor(
   session: string | undefined,

@@ -11,8 +11,8 @@ export interface Tally {
 }
 
 /**
- * Returns the tally after the changes. Throws `LIMIT_EXCEEDED` if the changes raise the tally above a limit of the root
- * that contains `path`.
+ * Returns the tally after the changes. Throws `LIMIT_EXCEEDED` if the changes raise the tally, and the new tally is
+ * above a limit of the root that contains `path`.
  */
 export function talliedAfter(
   context: Context,

@@ -15,8 +15,8 @@ const MOST_WRITES = 512;
 const MOST_BYTES = 32 * 1024 * 1024;
 
 /**
- * The maximum time, in ms, for which a commit waits for more writes. Waiting is worthwhile, because clients that were
- * answered together are likely to write again together, and because an fsync takes longer than this time.
+ * The maximum time, in ms, for which a commit waits for more writes. Clients that were answered together are likely to
+ * write again together. The wait is shorter than the fsync that each further commit would need.
  */
 const GATHER_MS = 2;
 /**
@@ -61,8 +61,8 @@ export class WriteQueue {
   }
 
   /**
-   * Queues a write whose content was received. Keeps the content's lease until the write is done. Until then, no event
-   * names the content, and without the lease the collector could free the content.
+   * Queues a write whose content was received. Keeps the content's lease until the write is done, because no event
+   * names the content before, and garbage collection could free it.
    */
   async #received(write: ReadyWrite): Promise<FileWriteShape> {
     using _lease = write.kind === "put" ? write.content.lease : undefined;

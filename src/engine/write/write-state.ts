@@ -13,7 +13,7 @@ export interface PathState {
 
 const NEVER: PathState = { entry: undefined, iteration: 0, seq: 0 };
 
-/** The files as the next write of a batch sees them: the recorded files with the changes of the writes before it. */
+/** The files as the next write of a batch sees them: the recorded files, with the changes of earlier writes applied. */
 export class WriteState {
   readonly #index: IndexStore;
   readonly #head: number;
@@ -41,8 +41,8 @@ export class WriteState {
   }
 
   /**
-   * Returns the highest seq among the entries beneath a folder. Returns 0 if all entries come from writes whose
-   * events have no seq yet, and `undefined` if there is no entry.
+   * Returns the highest seq among the entries beneath a folder; `undefined` if there is no entry. An entry whose event
+   * has no seq yet counts as 0.
    */
   async lastBeneath(folder: WorkspacePath): Promise<number | undefined> {
     let last: number | undefined;

@@ -51,9 +51,9 @@ interface PreparedRound {
   readonly plan: (batch: WriteBatch, write: ReadyWrite) => Promise<PlannedWrite | FileWriteShape>;
 }
 
-/** The target of writes: a folder on disk, or the history alone. */
+/** The target of writes: a folder on disk, or only the history (in a hosted workspace). */
 interface WriteTarget {
-  /** Splits the writes into those that the next commit can record, and all writes after them. The order is kept. */
+  /** Splits the writes, in order, into the writes that the next commit can record (`round`), and all later writes. */
   roundOf(writes: readonly ReadyWrite[]): {
     readonly round: readonly ReadyWrite[];
     readonly rest: readonly ReadyWrite[];
@@ -68,9 +68,9 @@ interface WriteTarget {
 }
 
 /**
- * Carries out writes in their order, and returns their outcomes. One fsync makes all contents durable. During this
- * fsync, the files that the writes replace are captured, and the writes are planned. The writes are carried out in
- * rounds. The writes of a round are recorded together.
+ * Carries out writes in their order, and returns their outcomes. One fsync makes all contents durable. Meanwhile, the
+ * files that the writes replace are captured, and the writes are planned. The writes are carried out in rounds, and the
+ * writes of a round are recorded together.
  */
 export async function writeTogether(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[]> {
   using _lease = await context.blobs.lease();
@@ -144,7 +144,7 @@ async function writeRound(
 
 /**
  * The target of a workspace without a folder. Once the contents are durable (`kept` resolves), one append completes the
- * round. Each write of a round sees the changes of the writes before it.
+ * round. Each write of a round sees the changes of earlier writes in the round.
  */
 function historyTarget(context: Context, kept: Promise<void>): WriteTarget {
   return {
@@ -172,10 +172,10 @@ function historyTarget(context: Context, kept: Promise<void>): WriteTarget {
 }
 
 /**
- * The target of a workspace with a folder. First, the files that the writes replace are captured. The conditions of the
- * writes are therefore checked against the state of the disk, and no content is lost. Then the intents are recorded,
- * the files are changed, and a commit closes the intents. Writes that share a path are done in different rounds. No
- * intent is recorded before the contents are durable (`kept` resolves).
+ * The target of a workspace with a folder. The files that the writes replace are captured first. No content is
+ * therefore lost, and the conditions of the writes are checked against the state of the disk. Then the intents are
+ * recorded, the files are changed, and the intents are closed. Writes that share a path are done in different rounds.
+ * No intent is recorded before the contents are durable (`kept` resolves).
  */
 function folderTarget(context: Context, kept: Promise<void>): WriteTarget {
   return {
@@ -234,9 +234,9 @@ function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest
 }
 
 /**
- * Captures the paths of writes. A file that a write replaces is captured by name, even if the rules leave it out. If a
- * write replaces nothing (`asIs`), only paths that the rules take in are captured. If an agent's write names a folder,
- * only those paths in the folder are captured that the rules take in.
+ * Captures the paths of writes. A file that a write replaces is captured by name, which means even if the rules leave
+ * the file out. If a write replaces nothing (`asIs`), only paths that the rules include are captured. If an agent's
+ * write names a folder, only paths in this folder that the rules include are captured.
  */
 async function captureBefore(
   context: Context,
@@ -257,8 +257,8 @@ async function captureBefore(
 }
 
 /**
- * Refuses a write that would replace or remove a file that could not be recorded. The content of such a file could not
- * be brought back later.
+ * Refuses a write that would replace or remove a file that the capture could not record. No undo could bring back the
+ * content of such a file.
  */
 function refuseUncaptured(write: ReadyWrite, omitted: readonly Omission[]): void {
   const paths = pathsOf(write);
@@ -273,9 +273,8 @@ function refuseUncaptured(write: ReadyWrite, omitted: readonly Omission[]): void
 }
 
 /**
- * Returns the outcome of a write whose content exceeds the quota, or `undefined` if the content fits. If an earlier
- * request with the same id already did the write, the outcome is the earlier answer, because nothing more is stored.
- * Any other write is refused.
+ * Returns the outcome of a write whose content exceeds the quota; `undefined` if the content fits. A request that was
+ * done before gets its earlier answer, because the store does not grow. Any other write is refused.
  */
 async function overQuota(context: Context, write: ReadyWrite): Promise<Outcome | undefined> {
   const bytes = write.kind === "put" ? write.content.bytes : undefined;
@@ -314,9 +313,9 @@ function pathsOf(write: ReadyWrite): WorkspacePath[] {
 }
 
 /**
- * The decision on a write before the capture: its outcome, or how its paths are captured. `by-name`: the file that the
- * write replaces is captured by name. `as-it-is`: the write replaces nothing, so only paths that the rules take in are
- * captured.
+ * The decision on a write before the capture: the outcome of the write, or how its paths are captured. With `by-name`,
+ * the file that the write replaces is captured even if the rules leave it out. With `as-it-is`, the write replaces
+ * nothing, and only paths that the rules include are captured.
  */
 type DecidedBefore = Outcome | "by-name" | "as-it-is";
 
@@ -339,9 +338,9 @@ async function verdictsOn(
   }
 }
 
-// The file that a write replaces is captured by name, even if the rules leave it out. A write that will be refused must
-// therefore be refused before the capture. Otherwise, a caller could have any file recorded and served by asking for a
-// write that fails.
+// A write that will be refused must be refused before the capture, because the capture records the replaced file even
+// if the rules leave it out. Otherwise, a caller could have any file recorded, and then read it, by asking for a write
+// that fails.
 async function decideBefore(
   context: Context,
   write: ReadyWrite,
@@ -367,8 +366,7 @@ async function decideBefore(
     for (const [i, path] of paths.entries()) present.set(path, await entryAt(context, { path, stat: stats[i], write }));
     const decided = await decideOn(context, write, present);
     if (decided === "by-name" && isFolder) {
-      // The folder is scanned first, because a capture would record parts of the folder even if the write is refused
-      // afterwards.
+      // A capture would record parts of the folder even if the write is refused later, so the folder is only scanned.
       const { omitted } = await context.worktree.scan({ only: paths, named: true }, () => undefined);
       refuseUncaptured(write, omitted);
     }
@@ -383,17 +381,17 @@ async function decideBefore(
  * could place a hook that the next `git commit` runs.
  */
 function refuseUntouchable(path: WorkspacePath, verdict: Explanation | undefined): void {
-  // Some file systems treat other names as `.git`. These other names are always refused. The name `.git` itself is
-  // allowed if a rule takes it in.
+  // Some file systems treat other names (such as `.GIT`) as `.git`. These names are always refused. The name `.git`
+  // itself is allowed if a rule includes it.
   const isLikeGit = namesIn(path).some((name) => name !== ".git" && isGitName(name));
   if (verdict?.rule !== "git" && !isStaging(path) && !isLikeGit) return;
   throw untouchable(path, "use git to change it; `.git` itself can be recorded with forceInclude");
 }
 
 /**
- * Refuses a write to a path in Chronicle's staging folder or in a git repository's own state. This is for hosted
- * workspaces: a later `restore --to` would write the file to a disk. No rule of a hosted workspace can allow such a
- * path. A file that is already recorded at such a path can still be deleted.
+ * Refuses a write in a hosted workspace to a path in Chronicle's staging folder or in a git repository's own state. A
+ * later `restore --to` would write the file to a disk. No rule of a hosted workspace can allow such a path. A file that
+ * is already recorded at such a path can still be deleted.
  */
 function refuseGitState(write: ReadyWrite): void {
   if (write.kind === "delete") return;
@@ -444,7 +442,10 @@ async function entryAt(context: Context, { path, stat, write }: Looked): Promise
   return { path, kind, mode, size, mtimeMs: 0, hash: undefined };
 }
 
-/** Plans the write on the state of the disk, only to see whether the write is allowed and changes anything. */
+/**
+ * Plans the write on the state of the disk, to decide whether the write is allowed, and whether it would change
+ * anything.
+ */
 async function decideOn(
   context: Context,
   write: ReadyWrite,
@@ -475,7 +476,7 @@ async function decideOn(
     refuseErased: (all: readonly Entry[]) => refuseErased(context, all),
   };
   const changes = await planWrite(write, ground);
-  // If a client puts exactly the content that is on disk, it already has this content. The file can therefore be
-  // recorded by name.
+  // A client that puts exactly the content on disk already knows this content. The file can therefore be recorded, even
+  // if the rules leave it out.
   return changes.length === 0 && write.kind !== "put" ? "as-it-is" : "by-name";
 }

@@ -8,7 +8,7 @@ import { errorFromMessage, errorToMessage, isOwnFailure } from "../protocol/wire
 import { NODE_TIMERS, type Timers } from "../../util/timers.ts";
 
 export interface FramedChannelOptions {
-  /** The number of bytes of credited messages that this side accepts before it consumes them. Default 4 MiB. */
+  /** The maximum number of bytes of credited messages that may arrive before this side consumes them. Default 4 MiB. */
   readonly windowBytes?: number;
   /**
    * True if the wire delivers every frame exactly once and in order, as sockets do. A lost, repeated or reordered frame
@@ -17,9 +17,9 @@ export interface FramedChannelOptions {
   readonly isReliable?: boolean;
   readonly timers?: Timers;
   /**
-   * Called with each failure of this side that ends the channel, or that is passed to `close` after the end. Returns
-   * the id of the failure in the diagnostics. The peer gets this id instead of the failure's message. Default: failures
-   * are not reported.
+   * Called with each failure of this side that ends the channel, or that is passed to `close` after the channel's end.
+   * Returns the id of the failure in the diagnostics. The peer gets this id instead of the failure's message. Default:
+   * failures are not reported.
    */
   readonly onFailure?: (error: ChronicleError) => string;
 }
@@ -30,7 +30,7 @@ const DEFAULT_WINDOW = 4 * 1024 ** 2;
 const MAX_UNCREDITED_BYTES = 2 * 1024 ** 2;
 
 /**
- * The time, in ms, that the peer has to read the last message and to close the connection, once the channel has ended.
+ * The time, in ms, for which an ended channel waits until the peer has read the last message and closed the connection.
  */
 const GOODBYE_MS = 5_000;
 
@@ -283,11 +283,10 @@ export class FramedChannel implements Channel {
   }
 }
 
-// Credit is counted in bytes of credited frames. A grant gives a limit for all bytes since the beginning of the
-// connection, and each frame has the number of bytes that were sent since then. Therefore, a grant that arrives twice
-// does no harm, and the number in the next frame reveals a lost frame. A grant that may have been lost is sent again
-// (`isStuck`). As long as a side has sent fewer bytes than the limit, it may send one more frame. That frame may exceed
-// the limit.
+// Credit is counted in bytes of credited frames since the beginning of the connection. A grant names the limit for
+// these bytes, so a repeated grant does no harm. Each frame names the bytes that were sent so far, so a lost frame is
+// noticed at the next frame. A grant that may have been lost is sent again (`isStuck`). As long as a side has sent
+// fewer bytes than the limit, it may send one more frame, even if that frame exceeds the limit.
 
 class CreditTaker {
   #sent = 0;
@@ -329,9 +328,9 @@ class CreditGiver {
   }
 
   /**
-   * Throws `LIMIT_EXCEEDED` if the other side had no credit for the frame, or if too many bytes wait to be consumed
-   * (because of repeated frames). On a reliable wire, throws `INTEGRITY_VIOLATION` if `sent` is not the `sent` of the
-   * previous frame plus the credited bytes of this frame.
+   * Counts a frame that has arrived. Throws `LIMIT_EXCEEDED` if the other side had no credit for the frame, or if
+   * repeated frames make too many bytes wait to be consumed. On a reliable wire, throws `INTEGRITY_VIOLATION` if the
+   * frame's `sent` is not the `sent` of the previous frame plus the credited bytes of this frame.
    */
   arrived({ sent, bytes }: Frame, credited: boolean, isReliable: boolean): void {
     const own = credited ? bytes : 0;
@@ -347,8 +346,8 @@ class CreditGiver {
   }
 
   /**
-   * Returns the limit to grant to the peer: a new limit once half of the window is free again, or the present limit if
-   * its grant may have been lost. Returns `undefined` if no grant is necessary.
+   * Counts a frame as consumed. Returns the limit to grant to the peer: a new limit once half of the window is free
+   * again, or the present limit if its grant may have been lost. Returns `undefined` if no grant is necessary.
    */
   consumed({ sent, bytes }: Frame, credited: boolean): number | undefined {
     if (credited) this.#held -= bytes;

@@ -20,7 +20,7 @@ export interface LinkArrival {
 }
 
 export interface LinkOptions {
-  /** Returns the arrivals of a frame. None means that the frame is lost. Default: the frame arrives once, at once. */
+  /** Returns the arrivals of a frame; `[]` if the frame is lost. Default: the frame arrives once, without a delay. */
   readonly deliver?: (frame: LinkFrame) => readonly LinkArrival[];
   /**
    * Calls `run` after `afterMs` ms. Default: a microtask for 0 ms, and a timer for longer times. A simulation provides
@@ -71,8 +71,8 @@ class MemoryWire implements Wire {
   #written = 0;
   #isClosed = false;
   /**
-   * `closed`: the other end has closed the wire. Bytes that arrived before the close can still be read. `broken`:
-   * reading fails at once.
+   * If `closed`, the other end has closed the wire, and bytes that arrived before can still be read. If `broken`, all
+   * reading fails.
    */
   #state: "open" | "closed" | "broken" = "open";
   #wake: (() => void) | undefined;

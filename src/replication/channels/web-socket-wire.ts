@@ -23,10 +23,10 @@ const UNREAD_BYTES = 1024 ** 2;
 const PEACEFUL: ReadonlySet<number> = new Set([1000, 1001, 1005]);
 
 /**
- * A wire over an open WebSocket (package `ws`), for the client's or the server's side. The wire must be made in the
- * turn of the event loop in which the socket opens. If it is made later, the first messages are lost. The socket must
- * be made with `perMessageDeflate: false`, and with the maximum size of a frame as `maxPayload`. A text message breaks
- * the connection.
+ * A wire over an open WebSocket (package `ws`), for the client's or the server's side. Make the wire in the turn of the
+ * event loop in which the socket opens, because the first messages are lost otherwise. The socket must be made with
+ * `perMessageDeflate: false`, and with the maximum size of a frame as `maxPayload`. A text message breaks the
+ * connection.
  */
 export class WebSocketWire implements Wire {
   readonly #socket: OpenWebSocket;

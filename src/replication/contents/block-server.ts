@@ -11,9 +11,9 @@ import type { MessageOf } from "../protocol/messages.ts";
  * workspaces.
  */
 export interface WorkspaceBlocks {
-  /** Yields blocks as `BlobStore.blocks` does, but only with contents that some event of this workspace names. */
+  /** Like `BlobStore.blocks`, but yields only contents that some event of this workspace names. */
   blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock>;
-  /** Returns those of the contents that are stored and that some event of this workspace names. */
+  /** Returns the contents that are stored and that some event of this workspace names. */
   has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
 }
 
@@ -40,9 +40,9 @@ async function* following<T>(first: Promise<IteratorResult<T>>, rest: AsyncItera
 }
 
 /**
- * Sends requested contents in blocks, if possible as the store has packed them. While a slow replica receives a
- * message, only this message and the beginning of the next lookup are in memory. A content that is requested again
- * before it was sent is sent only once.
+ * Sends requested contents in blocks, if possible in the blocks that the store has packed. While a slow replica
+ * receives a message, only this message and the beginning of the next lookup are in memory. A content that is requested
+ * again before it was sent is sent only once.
  */
 export class BlockServer {
   readonly #channel: Channel;
@@ -99,8 +99,8 @@ export class BlockServer {
   }
 
   /**
-   * Begins one lookup for all waiting contents. If a lookup needs only some of a block's contents, the block must be
-   * repacked. One large lookup causes less repacking than several small ones. Returns `undefined` if no content waits.
+   * Begins one lookup for all contents in `#later`; returns `undefined` if there are none. One large lookup is better
+   * than several small ones, because a block must be repacked if a lookup needs only some of its contents.
    */
   #begin(): Lookup | undefined {
     if (this.#later.size === 0) return undefined;

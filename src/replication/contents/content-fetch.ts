@@ -46,8 +46,8 @@ export class ContentFetch {
     const key = keyOf(request);
     const asked = this.#pending.get(key);
     if (asked?.request.length === piece?.length && asked !== undefined) return asked.answer;
-    // A request with the same offset and another length is pending. Wait for the answer to that request, because an
-    // answer does not name the requested length.
+    // A request with the same offset and another length is pending. An answer does not name the requested length, so
+    // only one of the two requests can be pending.
     if (asked !== undefined) return asked.answer.then(() => this.get(content_hash, piece));
     const { promise: answer, resolve, reject } = Promise.withResolvers<Response | undefined>();
     this.#pending.set(key, { request, answer, resolve, reject });
@@ -56,8 +56,7 @@ export class ContentFetch {
   }
 
   /**
-   * Called with each answer. Ignores an answer that no request waits for, because a repeated request can be answered
-   * twice.
+   * Takes an answer. Ignores an answer for which no request waits, because a repeated request can be answered twice.
    */
   took(message: Response | MessageOf<"ContentNotFound">): void {
     this.#patience.heard();
@@ -71,13 +70,13 @@ export class ContentFetch {
     pending.resolve(message);
   }
 
-  /** Called with each heartbeat. Repeats overdue requests. */
+  /** Must be called with each heartbeat. Repeats the pending requests if they are overdue. */
   beat(): void {
     if (!this.#patience.isOver()) return;
     for (const { request } of this.#pending.values()) this.#ask(request);
   }
 
-  /** Called at the end of the session. */
+  /** Must be called at the end of the session. Rejects all pending requests. */
   end(): void {
     this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before all contents had come");
     for (const { reject } of this.#pending.values()) reject(this.#end);

@@ -9,9 +9,9 @@ import type { MessageOf } from "../protocol/messages.ts";
 export interface WorkspaceContents {
   /**
    * Opens a content that some event of this workspace names. Returns `undefined` for any other content, even if the
-   * store holds it for another workspace. Without this rule, a hash alone would give access to another workspace's
-   * content. `isNamed` is true if the caller took the hash from an event of this workspace. The search for such an
-   * event is then skipped.
+   * store holds it for another workspace. Otherwise, a hash alone would give access to another workspace's content. If
+   * the caller took the hash from an event of this workspace, `isNamed` is true, and the search for an event is
+   * skipped.
    */
   open(hash: Hash, isNamed?: boolean): Promise<BlobReader | undefined>;
 }
@@ -26,7 +26,7 @@ interface ServingOptions {
    */
   readonly onBytes?: (done: number, total: number) => void;
   /**
-   * True to answer `ContentNotFound` for a damaged content, so that the peer can continue without this content.
+   * True if a damaged content is answered with `ContentNotFound`, so that the peer can continue without this content.
    * Default: a damaged content ends the session.
    */
   readonly deniesDamaged?: boolean;

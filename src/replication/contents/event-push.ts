@@ -10,7 +10,7 @@ import { INLINE_BELOW_BYTES } from "../protocol/limits.ts";
 import type { Message } from "../protocol/messages.ts";
 import type { LogHistory } from "./log-history.ts";
 
-/** The number of bytes of the log that are read at once for one replica. */
+/** The size, in bytes, of the part of the log (a page) that is read at once for one replica. */
 const PAGE_BYTES = 256 * 1024;
 const WINDOW_BYTES = 4 * 1024 * 1024;
 /** The number of events whose small contents are read together. Such a read takes about a millisecond. */
@@ -18,17 +18,17 @@ const READ_TOGETHER = 64;
 const NONE: ReadonlyMap<SealedEvent, Uint8Array> = new Map();
 
 /**
- * All pushes of this process together send at most 16 events per turn of the event loop. Sending 16 events takes some
+ * Limits all pushes of this process together to 16 events per turn of the event loop. Sending 16 events takes some
  * milliseconds.
  */
 const SLICES = new TurnSlices(16);
 
 export interface NamedContents {
-  /** Opens many contents, in any order. For a content that is missing, yields `undefined` or nothing. */
+  /** Opens many contents, and yields them in any order. A missing content is yielded as `undefined`, or not at all. */
   openNamed(hashes: readonly Hash[]): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
   /**
-   * True if the replica is allowed to have the content of this event. The implementation must not ask the index,
-   * because the index may not have the event yet. Default: always true.
+   * Returns true if the replica is allowed to have the content of this event. The implementation must not ask the
+   * index, because the index may not have the event yet. Default: true for all events.
    */
   isGiven?(event: Pick<SealedEvent, "record">): boolean;
 }
@@ -41,22 +41,24 @@ export interface EventPushOptions {
    * 4 MiB.
    */
   readonly windowBytes?: number;
-  /** Called when a page was sent and more will follow. Must not throw. */
+  /** Called when a page was sent and more pages will follow. Must not throw. */
   readonly onMore?: () => void;
 }
 
 /**
  * Sends a replica the events after the replica's last event, in order. A call of `note` makes the push read the log
- * again. Several calls before that read have the effect of one call. In addition to the channel's credit, a window
- * limits the bytes that were sent and are not acknowledged. Without the window, a replica with a slow disk would get
- * events that it must drop.
+ * again. Several calls before that read count as one call. Besides the channel's credit, a window limits the bytes that
+ * were sent and are not acknowledged. Without the window, a replica with a slow disk would get events that it must
+ * drop.
  */
 export class EventPush {
   readonly #channel: Channel;
   readonly #options: EventPushOptions;
-  /** The last event that was sent. `undefined` before `begin`, and while the replica must reconcile. */
+  /** The last event that was sent; `undefined` before `begin`, and from `stop` until the next `begin`. */
   #sent: Head | undefined;
-  /** The latest event that was sent, or passed to `offered` or `begin`. No later event can be acknowledged. */
+  /**
+   * The seq of the latest event that was sent, or passed to `offered` or `begin`. No later event can be acknowledged.
+   */
   #most = 0;
   #acknowledged = 0;
   #iteration = 0;
@@ -66,7 +68,7 @@ export class EventPush {
    */
   #inFlight: { readonly seq: number; readonly bytes: number }[] = [];
   #inFlightBytes = 0;
-  /** Incremented by `begin` and `stop`. Both abort a page that is being sent. */
+  /** A counter that `begin` and `stop` increment. A change of the counter aborts the page that is being sent. */
   #epoch = 0;
   #isNoted = false;
   #isRunning = false;
@@ -97,7 +99,7 @@ export class EventPush {
     return this.#sent !== undefined && !this.#isRunning && !this.#isNoted && this.#inFlight.length === 0;
   }
 
-  /** Called when the replica has everything up to `from`, and no later event is on its way. */
+  /** Begins to send the events after `from`. The replica must have everything up to `from`, and no later event. */
   begin(from: Head): void {
     this.#epoch += 1;
     this.#sent = from;
@@ -112,22 +114,21 @@ export class EventPush {
     this.#sent = undefined;
   }
 
-  /** Called when a reconciliation gives the replica everything up to this event. */
+  /** Must be called when a reconciliation sends the replica everything up to this event. */
   offered(sequence: number): void {
     this.#most = Math.max(this.#most, sequence);
   }
 
-  /** Called when there can be something to send. */
+  /** Must be called when there can be new events or room to send them. */
   note(): void {
     this.#isNoted = true;
     if (!this.#isRunning && this.#sent !== undefined) void this.#run();
   }
 
   /**
-   * Called when the replica holds every event up to `sequence`. Returns false if an earlier call already acknowledged
-   * this event. An exception is the `sequence` 0, with which a replica acknowledges an empty history. Each such call
-   * returns true until the first event is sent or offered. Throws `INTEGRITY_VIOLATION` for an event that the replica
-   * cannot have.
+   * Takes an acknowledgement: the replica holds every event up to `sequence`. Returns false if this event was already
+   * acknowledged. With `sequence` 0, a replica acknowledges an empty history; the result is then true until the first
+   * event is sent or offered. Throws `INTEGRITY_VIOLATION` for an event that the replica cannot have.
    */
   acknowledge(sequence: number): boolean {
     if (sequence > this.#most) {

@@ -27,8 +27,8 @@ const SLICE = 500;
 const PAGE = 5_000;
 
 /**
- * The contents that a history names or has ever named. They are the contents of files, and those of other records
- * (bases, filters, plans, both sides of a conflict). Three kinds of contents are excluded:
+ * The contents that a history names or has ever named: contents of files, and contents in other records (bases,
+ * filters, plans, both sides of a conflict). Three kinds of contents are excluded:
  * - contents that were freed;
  * - contents that the store holds only for other workspaces;
  * - the contents of files outside of the workspace, because they belong to the machine.
@@ -36,8 +36,8 @@ const PAGE = 5_000;
 export class HistoryContents implements WorkspaceContents, NamedContents, WorkspaceBlocks, SecretContents {
   readonly #context: HistoryContext;
   /**
-   * Maps each content that is named in a record other than a file record to the paths that have the content in such
-   * records. Covers the events up to `#seq`.
+   * Maps each content that a record other than a file record names to its paths in such records. Covers the events up
+   * to `#seq`.
    */
   readonly #others = new Map<Hash, readonly WorkspacePath[]>();
   #seq = 0;
@@ -104,7 +104,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
     return last !== undefined && isSecretContent(this.#context, last, hash);
   }
 
-  /** Returns those of the contents that the history names. Yields to other tasks between slices. */
+  /** Returns the contents that the history names. Lets other tasks run after each `SLICE` contents. */
   async #named(hashes: readonly Hash[]): Promise<Hash[]> {
     const named: Hash[] = [];
     for await (const some of inSlices(hashes, SLICE)) {

@@ -12,34 +12,34 @@ import { oldestSeq } from "../../engine/log/history-start.ts";
 const MARK_EVERY = 256;
 
 /**
- * The delay in ms before a read of lines that another process may have written. That process is usually still writing,
- * and an immediate read would lock the process out.
+ * The delay, in ms, before a read of lines that another process may have written. The other process is usually still
+ * writing, and an immediate read would lock it out.
  */
 const LOOK_LATER_MS = 20;
 
 /**
- * The delay in ms before replicas are told of the event that marks the end of an operation. An event of another kind
- * that is recorded meanwhile ends the delay. The end event of an operation changes no file. Without the delay, the end
- * event would arrive while the replicas still work on the operation's changes.
+ * The delay, in ms, before replicas are told of an event that only marks the end of an operation. Such an event changes
+ * no file, and would otherwise arrive while the replicas still work on the operation's changes. If an event of another
+ * kind is recorded meanwhile, the delay ends.
  */
 const ENDS_LATER_MS = 50;
 
 interface OtherWriters {
-  /** Locks out all writers. Throws `LOCKED`. */
+  /** Takes the writers' lock, which keeps all writers out. Throws `LOCKED` if a writer holds the lock for too long. */
   readonly holdOff: () => Promise<HeldLock>;
   readonly timers: Timers;
 }
 
 interface LogHistoryOptions {
   /**
-   * Set if other processes write to the log. A line of another process is then reported only after it was read under
-   * the writers' lock. Before that, the line can be incomplete, and the next writer would cut it off. Default: no other
-   * process writes.
+   * Set if other processes write to the log. A line of another process can be incomplete, and the next writer would
+   * then cut it off. Such a line is therefore reported only after it was read under the writers' lock. Default: no
+   * other process writes.
    */
   readonly others?: OtherWriters;
   /**
-   * Returns the position of an event's line. `LogHistory` checks the position, because the position can be wrong.
-   * Default: `LogHistory` reads the log to find the position.
+   * Returns the position of an event's line. The position may be wrong, because `LogHistory` checks it. Default:
+   * `LogHistory` reads the log to find the position.
    */
   readonly locate?: (seq: number) => Promise<LogPosition | undefined>;
 }
@@ -51,8 +51,8 @@ interface LogHistoryOptions {
 export class LogHistory {
   readonly workspace: string;
   /**
-   * Emitted when events may have been recorded. Without this signal, replicas would notice the events only at the next
-   * heartbeat.
+   * The signal that events may have been recorded. Without this signal, replicas would notice new events only at the
+   * next heartbeat.
    */
   readonly changed = new Signal<void>();
   readonly #log: EventLog;
@@ -77,7 +77,7 @@ export class LogHistory {
     this.#options = options;
   }
 
-  /** Called with durable events that this process has recorded. May be called more than once for an event. */
+  /** Takes durable events that this process has recorded. May be called more than once for an event. */
   recorded(events: readonly SealedEvent[]): void {
     const { seq } = this.#own.head;
     this.#own.add(events);
@@ -88,8 +88,8 @@ export class LogHistory {
   }
 
   /**
-   * Returns the last event that is durable and cannot be cut off any more. Replicas get no later event: if the origin
-   * lost a line that a replica has, the two histories would diverge.
+   * Returns the last event that is durable and cannot be cut off any more. Replicas get no later event, because their
+   * histories would diverge from the origin's history if the origin lost the line of such an event.
    */
   async head(): Promise<Head> {
     const { seq, hash } = await this.#log.refresh();
@@ -121,8 +121,8 @@ export class LogHistory {
   }
 
   /**
-   * Called when any process may have recorded events. The log is read a moment later. If this process has recorded the
-   * events, `recorded` is usually called before the read, and the read then needs no lock.
+   * Must be called when any process may have recorded events. The log is read after `LOOK_LATER_MS`. If this process
+   * has recorded the events, `recorded` is usually called before the read, which then needs no lock.
    */
   grown(): void {
     const { others } = this.#options;
@@ -151,8 +151,8 @@ export class LogHistory {
   }
 
   /**
-   * Returns the hash of an event; `""` for event 0. Returns `undefined` if the event does not exist yet. The hash is in
-   * the event's line and in the next line. If neither line exists any more, also returns `undefined`.
+   * Returns the hash of an event; `""` for event 0. Returns `undefined` if the event does not exist yet. Also returns
+   * `undefined` if neither the event's line nor the next line, which repeats the hash, exists any more.
    */
   async hashAt(seq: number): Promise<Hash | "" | undefined> {
     const head = await this.head();
@@ -167,7 +167,7 @@ export class LogHistory {
   }
 
   /**
-   * Returns the events after `last`, with about `maxBytes` bytes of lines, but at least one event. Returns none if
+   * Returns the events after `last`: at least one event, and at most about `maxBytes` bytes of lines. Returns `[]` if
    * `last` is the last event. Throws `LOG_DAMAGED` if the log does not continue from `last`.
    */
   async after(last: Head, maxBytes: number): Promise<readonly SealedEvent[]> {
@@ -192,9 +192,9 @@ export class LogHistory {
   }
 
   /**
-   * Reads the end of the log under the writers' lock. If another writer keeps the lock, returns the known head. The
-   * known head includes every event that a replica was given. If the returned head were earlier, a replica with later
-   * events would conclude that the origin has another history.
+   * Reads the end of the log under the writers' lock. If another writer keeps the lock, returns the known head, which
+   * is never before an event that a replica was given. Otherwise, a replica with later events would conclude that the
+   * origin has another history.
    */
   async #look(): Promise<Head> {
     try {
@@ -211,8 +211,8 @@ export class LogHistory {
   }
 
   /**
-   * Sets the permanent head and returns it. Never moves the head back, because the result of an earlier read can arrive
-   * after that of a later read.
+   * Sets the permanent head and returns it. The head never moves back, even if the result of an earlier read arrives
+   * after the result of a later read.
    */
   async #note(head: Head): Promise<Head> {
     if (this.#log.firstSeq !== this.#logFirst) await this.#findFirst();
@@ -231,8 +231,8 @@ export class LogHistory {
   }
 
   /**
-   * Yields the events from `seq` on; nothing if the line of event `seq` is gone. `isAgain` is true in the second
-   * attempt, after a kept position was wrong.
+   * Yields the events from `seq` on. Yields nothing if the line of event `seq` is gone. `isAgain` is true in the second
+   * attempt, which follows if a kept position was wrong.
    */
   async *#from(seq: number, isAgain = false): AsyncGenerator<SealedEvent, void> {
     const start = await this.#startFor(seq);
@@ -320,7 +320,7 @@ export class RecentEvents {
     return this.#head;
   }
 
-  /** Takes durable events, in order. Drops all kept events if the next event does not directly follow them. */
+  /** Takes durable events, in order. If an event does not directly follow the kept events, drops these first. */
   add(events: readonly SealedEvent[]): void {
     for (const event of events) {
       if (event.seq <= this.#head.seq) continue;
@@ -333,8 +333,8 @@ export class RecentEvents {
   }
 
   /**
-   * Returns the events after `last`, with about `maxCharacters` characters of lines, but at least one event. Returns
-   * none if the next event is not in memory.
+   * Returns the events after `last`: at least one event, and at most about `maxCharacters` characters of lines. Returns
+   * `[]` if the next event is not in memory.
    */
   after(last: Head, maxCharacters: number): readonly SealedEvent[] {
     const [first] = this.#events;
@@ -350,8 +350,8 @@ export class RecentEvents {
   }
 
   /**
-   * Returns the newest events whose lines together have at most half of `MOST_CHARACTERS`. If the events could fill the
-   * whole limit, every further event would exceed the limit again, and the array would be copied each time.
+   * Returns the newest events whose lines together have at most half of `MOST_CHARACTERS`. If more events stayed, every
+   * further event would soon exceed the limit again, and the array would be copied each time.
    */
   #lastOnes(): SealedEvent[] {
     let characters = 0;

@@ -7,8 +7,8 @@ import type { Channel } from "../channel.ts";
 const BEATS = 4;
 
 /**
- * The number of bytes between two heartbeats above which the peer counts as still sending. The count of heartbeats then
- * restarts.
+ * If more than this number of bytes arrive between two heartbeats, the peer counts as still sending. The count of
+ * heartbeats then restarts.
  */
 const QUIET_BYTES = 4_096;
 
@@ -22,12 +22,12 @@ export class Patience {
     this.#channel = channel;
   }
 
-  /** Called when an answer has arrived. */
+  /** Must be called when an answer has arrived. */
   heard(): void {
     this.#beats = 0;
   }
 
-  /** Called with each heartbeat. Returns true if it is time to repeat the request. */
+  /** Must be called with each heartbeat. Returns true if it is time to repeat the request. */
   isOver(): boolean {
     const { arrived } = this.#channel;
     const isComing = arrived - this.#arrived > QUIET_BYTES;

@@ -44,8 +44,8 @@ export class SessionContents implements WorkspaceContents, NamedContents, Worksp
   }
 
   /**
-   * True if this session serves the content of the event. Decides by the class in the event, because the index may not
-   * know the content yet: an event can be sent before its commit has ended.
+   * True if this session serves the content of the event. Decides by the field `class` of the event, because an event
+   * can be sent before its commit has ended, when the index does not know the content yet.
    */
   isGiven({ record }: Pick<SealedEvent, "record">): boolean {
     return this.#givesSecrets || record["class"] !== "protected";

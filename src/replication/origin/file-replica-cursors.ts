@@ -7,8 +7,8 @@ import { type KeptReplica, MemoryReplicaCursors, type ReplicaCursors } from "./r
 import { optional } from "../../util/optional.ts";
 
 /**
- * The first line of the file. Each further line is `<replica> <sequence>`. If the replica has a holder, the
- * percent-encoded holder follows.
+ * The first line of the file. Each further line is `<replica> <sequence>`, or `<replica> <sequence> <holder>` if the
+ * replica has a holder. The holder is percent-encoded.
  */
 const MAGIC = "chronicle replica cursors 2";
 /** The first line of the earlier format, which had no holders. */
@@ -29,8 +29,8 @@ export interface FileCursorOptions {
   /** Called when a delayed write fails. Not called again until a write has succeeded. Default: no report. */
   readonly onFailed?: (error: unknown) => void;
   /**
-   * Called once for each holder that has too many replicas, when a replica of this holder is dropped for the first
-   * time. Default: no report.
+   * Called when a replica of a holder is dropped for the first time, because the holder has too many replicas. Called
+   * only once for each holder. Default: no report.
    */
   readonly onDropped?: (holder: string) => void;
 }
@@ -39,8 +39,8 @@ export interface FileCursorOptions {
  * Stores the replicas' cursors in one small file, which each write replaces. Only the process that serves the replicas
  * may use the file. If the file has another format, it is refused with `LOG_DAMAGED`, and never overwritten.
  *
- * With a delay, one write stores all cursors that have moved since the last write, because hundreds of replicas may
- * acknowledge each event. Disposal writes the moved cursors at once. A stored cursor that is too low does no harm,
+ * Hundreds of replicas may acknowledge each event. With a delay, one write therefore stores all cursors that have moved
+ * since the last write. Disposal writes the moved cursors at once. A stored cursor that is too low does no harm,
  * because each replica names its last event when it connects.
  */
 export class FileReplicaCursors implements ReplicaCursors, Disposable {
@@ -70,7 +70,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
 
   advance(replica: string, sequence: number): void {
     const before = this.#cursors.get(replica);
-    // If the cursor does not move, only the order of the replicas changes. The order alone need not be written.
+    // If the cursor does not move, only the order of the replicas changes, which need not be written.
     if (before !== undefined && sequence <= before) return this.#cursors.advance(replica, sequence);
     if (this.#delay === undefined) return this.#change((cursors) => cursors.advance(replica, sequence));
     this.#cursors.advance(replica, sequence);
@@ -106,8 +106,8 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
   }
 
   /**
-   * Writes the cursors. If the write fails, tries again later. A later write can succeed, for instance once a full disk
-   * has room again, because each write replaces the whole file.
+   * Writes the cursors. If the write fails, tries again later, because the disk may have room again by then. Each write
+   * replaces the whole file.
    */
   #writeLate(delay: CursorDelay): void {
     this.#pending = undefined;

@@ -36,10 +36,9 @@ export class HistoryTrees implements TreeSource {
     const row = await index.record(`workspace:${workspaceId}`);
     if (row === undefined || head.hash === "") throw new Error("an open workspace must have its record");
     const { seq, ts, op, recordId, record } = await readEvent(context, row);
-    // Store the hashes of the folders as of this event in the index, for `treeHashAt`.
+    // `rootAtHead` stores the hashes of the folders as of this event in the index. `treeHashAt` needs these hashes.
     await rootAtHead(context, head.seq);
-    // Take the root from the log, not from the index. The replica accepts only a state whose root is the one in the
-    // log.
+    // The root is taken from the log, not from the index, because the replica accepts only a state with the log's root.
     const root = await rootToState(context, head.seq);
     const { hash, frontier } = head;
     const erasures = await erasureRows(context);
@@ -60,8 +59,8 @@ export class HistoryTrees implements TreeSource {
 
   /**
    * Throws `UNAVAILABLE` if the index no longer has the state after event `seq`. Must be called after each read of the
-   * index. Once the log's lines up to an event are dropped, the index begins after that event, and what it returns for
-   * earlier states is wrong.
+   * index. Once the log's lines up to an event are dropped, the index begins after that event, and its answers about
+   * earlier states are wrong.
    */
   async #refuseDropped(seq: number): Promise<void> {
     const from = await indexedFrom(this.#context);

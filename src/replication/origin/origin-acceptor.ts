@@ -27,14 +27,14 @@ const BUSY_MS = 1_500;
 
 const MOST_FORKED = 1_000;
 
-/** The parts for serving one replica. They are disposed of when the session ends. */
+/** The parts for serving one replica. These parts are disposed of when the session ends. */
 interface ServedOrigin extends Disposable {
   readonly options: OriginOptions;
 }
 
 interface OriginAcceptorOptions {
   readonly originOf: (workspace: WorkspaceApi, admission: ReplicaAdmission) => Promise<ServedOrigin>;
-  /** Called with errors for the administrator of this side. */
+  /** Reports errors to the administrator of the origin. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -43,8 +43,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   readonly #open = new Map<Channel, Promise<void>>();
   readonly #sessions = new Map<OriginSession, OriginOptions>();
   /**
-   * Maps the id of a workspace and the id of a forked replica to the last reported error of this replica. A forked
-   * replica was put back to an earlier state, or was copied.
+   * Maps the ids of a workspace and of a forked replica to the last reported error of this replica. A forked replica is
+   * a replica that was put back to an earlier state, or was copied.
    */
   readonly #forked = new RecentMap<string, string>(MOST_FORKED);
   /** The ids of the workspaces that, according to at least one replica, were put back to an earlier state. */
@@ -81,8 +81,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 
   /**
-   * Closes the new connection (`session`) if the replica still answers on an earlier connection. Such an answer shows
-   * that there are two copies of the replica. An earlier connection that does not answer may be dead, and is ignored.
+   * Closes the new connection (`session`) if the replica still answers on an earlier connection, because there are then
+   * two copies of the replica. An earlier connection that does not answer may be dead, and is ignored.
    */
   #refuseDouble(session: OriginSession): void {
     const { replica, workspace } = session;
@@ -95,8 +95,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 
   /**
-   * Reports a failure to the administrator, and returns the id of the report. The replica is told only the kind of the
-   * failure and the id.
+   * Reports a failure to the administrator, and returns the id of the report. The replica gets only the kind of the
+   * failure and this id.
    */
   #noteFailure(failure: ChronicleError): string {
     const id = randomUUID();
@@ -109,8 +109,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 
   /**
-   * Reports the error of a forked replica, unless it is the last reported error of this replica. The replica connects
-   * again and again, and would otherwise cause a report each time.
+   * Reports the error of a forked replica, unless the last report about this replica had the same error. The replica
+   * connects again and again, and would otherwise cause a report each time.
    */
   #noteForked(session: OriginSession, place: ReplicaPlace, cause: ChronicleError): void {
     const key = `${place.workspace.id} ${session.replica}`;
@@ -120,8 +120,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 
   /**
-   * Reports that a replica contradicts the log of its workspace, but only once for each workspace. A replica that
-   * searches for the last common event contradicts the log many times, and several replicas may search.
+   * Reports that a replica contradicts the log of its workspace. There is only one report for each workspace, because a
+   * replica that searches for the last common event contradicts the log many times, and several replicas may search.
    */
   #noteContradicted(session: OriginSession, place: ReplicaPlace): void {
     const { contradicted } = session;
@@ -180,7 +180,7 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 }
 
-/** Returns the error that tells the administrator that this side was put back to an earlier state. */
+/** Returns the error that tells the administrator that the origin was put back to an earlier state. */
 function putBack({ replica }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
   const { message, hint = "" } = cause;
   return new ChronicleError("ROLLBACK_DETECTED", `workspace ${workspace.id}, replica ${replica}: ${message}`, {
@@ -221,8 +221,8 @@ function leaving(): ChronicleError {
 }
 
 /**
- * A channel whose `Hello` was read in advance, because `Hello` names the workspace to open. `receive` yields the
- * `Hello` first.
+ * A channel whose `Hello` was read in advance, because `Hello` names the workspace to open. `receive` first yields this
+ * `Hello`, then all later messages.
  */
 class BegunChannel implements Channel {
   readonly #channel: Channel;

@@ -45,7 +45,7 @@ export interface OriginOptions {
   readonly onReplica?: () => void;
   /** The parts that accept what the replica writes back. Default: nothing is accepted. */
   readonly writeBack?: WriteBackParts;
-  /** True if the client may only follow. A replica with the capability `read-only` is told this. */
+  /** True if the client may only follow. Replicas with the capability `read-only` learn this from `HelloAck`. */
   readonly readOnly?: boolean;
   readonly timers?: Timers;
   /** The interval of heartbeats, in ms. Default 2,000. */
@@ -63,15 +63,15 @@ export interface OriginOptions {
   /** Resolves to a signed head (docs/format.md), which replicas keep as witnesses. */
   readonly signedHead?: () => Promise<string | undefined>;
   /**
-   * Serves the present state to replicas to which the events that they lack can no longer be sent. Such a replica
-   * reconciles in full. Default: the replica is only told that it cannot follow.
+   * Serves the present state to replicas that lack events that can no longer be sent. Such a replica reconciles in
+   * full. Default: such a replica is only told that it cannot follow.
    */
   readonly trees?: TreeSource;
   /** Emits contents whose events are not durable yet. */
   readonly foreseen?: Signal<AnnouncedContent>;
   /**
-   * Returns the time since which the workspace's folder is missing, in epoch milliseconds. Returns `undefined` if the
-   * folder is there. Called for each heartbeat.
+   * Returns the time since which the workspace's folder is missing, in epoch milliseconds; `undefined` if the folder
+   * exists. Called for each heartbeat.
    */
   readonly folderAway?: () => number | undefined;
   /**
@@ -85,11 +85,10 @@ const HEARTBEAT_MS = 2_000;
 const MAX_BEHIND = 1_000_000;
 
 /**
- * The origin's side of a session with one replica (docs/protocol.md, "A conversation"). First, the replica's history is
- * compared with the log. A different history is reported, and ends the session. Otherwise, the session sends every
- * event after the replica's last one, in order. It also sends each content that the replica requests and is allowed to
- * have. Events are read from the log only when the replica has room for them. Therefore, a slow replica delays no other
- * replica.
+ * The origin's side of a session with one replica (docs/protocol.md, "A conversation"). First compares the replica's
+ * history with the log. A different history is reported, and ends the session. Otherwise, the session sends every event
+ * after the replica's last event, in order, and each content that the replica requests and is allowed to have. Events
+ * are read from the log only when the replica has room for them. A slow replica therefore delays no other replica.
  */
 export class OriginSession {
   readonly #channel: Channel;
@@ -113,7 +112,7 @@ export class OriginSession {
   #claimed = 0;
   #contradicted: ChronicleError | undefined;
   #asked = 0;
-  /** Maps the hash that a pending call of `isThere` asks for to the callback of this call. */
+  /** Maps the hash for which a pending call of `isThere` asks to the callback of this call. */
   readonly #questions = new Map<Hash, () => void>();
   #agreed: ReadonlySet<Capability> = new Set();
 
@@ -130,13 +129,13 @@ export class OriginSession {
     if (writeBack !== undefined) this.#intake = new WriteBackIntake(channel, writeBack, this.#fetch, () => this.#known);
   }
 
-  /** The id of the replica; `undefined` until the replica has sent it in `Hello`. */
+  /** The id of the replica; `undefined` until the replica has sent its `Hello`. */
   get replica(): string | undefined {
     return this.#replica;
   }
 
   /**
-   * The error that names the event in which the replica contradicts this log. `undefined` if no contradiction was
+   * The error that names the event in which the replica contradicts this log; `undefined` if no contradiction was
    * found.
    */
   get contradicted(): ChronicleError | undefined {
@@ -236,8 +235,8 @@ export class OriginSession {
   }
 
   /**
-   * Sends the head if it was not sent to the replica yet. A replica that has received only a part of a commit learns
-   * from the head that more events follow. The replica then waits for the rest.
+   * Sends the head if the replica has not received it yet. If the replica has received only a part of a commit, it
+   * learns from the head that more events follow, and waits for the rest.
    */
   #tellHead(): void {
     if (this.#options.history.isLastKnown(this.#told)) return;
@@ -373,8 +372,7 @@ export class OriginSession {
     const { history, maxBehind = MAX_BEHIND } = this.#options;
     const own = await history.head();
     const known = await history.hashAt(sequence);
-    // Make this check after the call of `hashAt`, which can be the first to notice that the archived lines were
-    // dropped.
+    // `hashAt` may be the first to notice that archived lines were dropped, so `firstSeq` is read only after its call.
     if (sequence < history.firstSeq - 1) return this.#resync("compacted", own.seq);
     if (known !== hash) {
       this.#contradicted = contradiction(sequence, own.seq);
@@ -401,8 +399,8 @@ export class OriginSession {
   }
 
   /**
-   * The seq of the last event that the replica can have seen. Until an event is sent, this is the head in the replica's
-   * `Hello`. A replica that must reconcile can write back before any event is sent to it.
+   * The seq of the last event that the replica can have seen: the last sent event, or the head in the replica's `Hello`
+   * if this is later. A replica that must reconcile can write back before any event is sent to it.
    */
   get #known(): number {
     return Math.max(this.#push.sent, this.#claimed);
@@ -426,15 +424,15 @@ export class OriginSession {
   }
 
   /**
-   * Begins to send the events after `since_sequence`. The replica requests this after frames were lost, or once it has
-   * reconciled.
+   * Begins to send the events after `since_sequence`. A replica sends `CatchupRequest` after frames were lost, or once
+   * it has reconciled.
    */
   async #catchUp({ sandbox_id, since_sequence }: MessageOf<"CatchupRequest">): Promise<void> {
     if (sandbox_id !== this.#replica) throw new ChronicleError("USAGE", "CatchupRequest names another replica");
     const { history, maxBehind = MAX_BEHIND } = this.#options;
     const own = await history.head();
     if (since_sequence > own.seq) throw contradiction(since_sequence, own.seq);
-    // End the offered state first, so that `#resync` offers a later state.
+    // If the replica has reached the offered state, that state ends, so that `#resync` can offer a later state.
     this.#trees?.end(since_sequence);
     const hash = await history.hashAt(since_sequence);
     if (since_sequence < history.firstSeq - 1) {
@@ -488,7 +486,7 @@ export class OriginSession {
 
 /**
  * Returns the error for a replica that holds an event that the log contradicts. All lines of a replica came from its
- * origin. Therefore, either the replica lies or the origin has lost lines.
+ * origin, so either the replica lies, or the origin has lost lines.
  */
 function contradiction(sequence: number, last: number): ChronicleError {
   const what =

@@ -1,19 +1,19 @@
 /**
- * An origin's list of its replicas. Each replica has a cursor and a holder. The cursor is the last event that the
- * replica holds durably. It never decreases. The holder is the client to which the replica belongs.
+ * An origin's list of its replicas. Each replica has a cursor and a holder. The cursor is the seq of the last event
+ * that the replica holds durably. A cursor never decreases. The holder is the client to which the replica belongs.
  *
  * At most `MOST_HELD` replicas are kept for each holder. A further replica replaces the least recently seen replica of
  * the same holder. If a replaced replica connects again, it names its last event itself, and is listed again.
  *
- * The list is not a record of the workspace. Otherwise, each acknowledgement would be an event that must be
- * acknowledged itself. Backends: `MemoryReplicaCursors`, `FileReplicaCursors`.
+ * The list is not a record in the workspace's log. Otherwise, each acknowledgement would add an event, which the
+ * replicas would have to acknowledge, too. Backends: `MemoryReplicaCursors`, `FileReplicaCursors`.
  */
 export interface ReplicaCursors {
   /** Returns a replica's cursor. Returns `undefined` if the replica has never connected, or was replaced. */
   get(replica: string): number | undefined;
   /**
-   * Moves a cursor forward. Ignores a lower value. In a file, the new value is durable on return, or after the delay of
-   * `FileCursorOptions`. Throws `IO` if a write fails.
+   * Moves a cursor forward. Ignores a lower value. `FileReplicaCursors` makes the new value durable before it returns,
+   * or after the delay of `FileCursorOptions`. Throws `IO` if a write fails.
    */
   advance(replica: string, sequence: number): void;
   /**
@@ -21,7 +21,10 @@ export interface ReplicaCursors {
    * unknown, or if no client has connected as this replica since origins began to record holders.
    */
   holder(replica: string): string | undefined;
-  /** Sets the holder of a replica. In a file, the holder is durable on return. Throws `IO` if the write fails. */
+  /**
+   * Sets the holder of a replica. `FileReplicaCursors` makes the holder durable before it returns. Throws `IO` if the
+   * write fails.
+   */
   hold(replica: string, holder: string): void;
   /** Returns all replicas, the most recently seen one last. */
   list(): readonly (readonly [replica: string, kept: KeptReplica])[];

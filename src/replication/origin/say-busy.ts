@@ -2,16 +2,16 @@ import type { Channel } from "../channel.ts";
 import type { Timers } from "../../util/timers.ts";
 
 /**
- * Tells a replica that its `Hello` is being processed. The message is a grant of 0 bytes, because the protocol allows
- * only `Credit` before `HelloAck`.
+ * Tells a replica that its `Hello` is being processed. Sends a grant of 0 bytes, because the only message that the
+ * protocol allows before `HelloAck` is `Credit`.
  */
 export async function sayBusy(channel: Channel): Promise<void> {
   await channel.send({ type: "Credit", limit: 0 });
 }
 
 /**
- * Calls `sayBusy` repeatedly until disposed. Opening a workspace can take longer than a replica waits without a
- * message.
+ * Calls `sayBusy` every `everyMs` ms until disposed. A replica that receives no message gives up after a while, and
+ * opening a workspace can take longer.
  */
 export function keepSayingBusy(channel: Channel, timers: Timers, everyMs: number): Disposable {
   let next: Disposable;

@@ -21,8 +21,8 @@ type Anchor = NonNullable<MessageOf<"FullResyncRequired">["anchor"]>;
 const MAX_WAITING = 64;
 
 /**
- * The maximum number of counted bytes in one answer, which is the head (JSON) of a frame. The other 64 KiB of the head
- * are for fields that are not counted.
+ * The maximum number of counted bytes in one answer. An answer is the head (JSON) of a frame. 64 KiB of the head are
+ * reserved for fields that are not counted.
  */
 const MOST_BYTES = MAX_HEAD_BYTES - 64 * 1024;
 
@@ -31,7 +31,7 @@ const FOLDER_BYTES = 256;
 
 /**
  * Answers the requests of a replica that reconciles in full: instead of following the events, the replica compares its
- * folders with a present state of the origin. Answers one request at a time. Therefore, at most one answer to a slow
+ * folders with a present state of the origin. Answers one request at a time, so that at most one answer to a slow
  * replica is in memory.
  */
 export class TreeServer {
@@ -62,8 +62,8 @@ export class TreeServer {
   }
 
   /**
-   * Called when the replica holds the events up to `reached`. Ends the state that `begin` has returned if the replica
-   * holds the events up to that state. The next `begin` then returns a later state.
+   * Must be called when the replica holds the events up to `reached`. If these include the state that `begin` has
+   * returned, ends this state. The next `begin` then returns a later state.
    */
   end(reached: number): void {
     if (this.#anchor === undefined || reached < this.#anchor.seq) return;
@@ -77,8 +77,8 @@ export class TreeServer {
    * that `begin` has not returned.
    */
   ask(request: Request): void {
-    // Ignore requests about a state that has ended, because a network can repeat a frame, even after another
-    // reconciliation has begun.
+    // Requests about an ended state are ignored. A network can repeat a frame, even after another reconciliation has
+    // begun.
     if (this.#anchor === undefined) return;
     if (request.sequence !== this.#anchor.seq) {
       if (request.sequence <= this.#ended) return;
@@ -131,8 +131,8 @@ export class TreeServer {
   }
 
   /**
-   * Yields the listings of the requested folders, in one or more messages. If the children of a folder do not all fit,
-   * the folder is the last one of its message.
+   * Yields the listings of the requested folders, in one or more messages. A folder whose children do not all fit into
+   * a message is the last folder of the message.
    */
   async *#listings({ sequence, since, folders }: FoldersRequest): AsyncGenerator<MessageOf<"TreeResponse">, void> {
     const view = await this.#viewSince(sequence, since);
@@ -213,7 +213,7 @@ function childToFields({ name, row, hash, touched }: ListedChild): Child {
   };
 }
 
-/** The state at which a full reconciliation ends. It is the present state at the beginning of the reconciliation. */
+/** The state at which a full reconciliation ends: the origin's state at the beginning of the reconciliation. */
 export interface TreeAnchor extends Head {
   readonly hash: Hash;
   readonly root: Hash;
@@ -228,7 +228,7 @@ export interface TreeAnchor extends Head {
 
 export interface AskedFolder {
   readonly path: WorkspacePath;
-  /** The name after which the listing begins. `undefined` if the listing begins with the first name. */
+  /** The name after which the listing begins; `undefined` if the listing begins with the first name. */
   readonly after: string | undefined;
   /** The folder's Merkle hash at the replica. */
   readonly hash: Hash | undefined;
@@ -243,8 +243,8 @@ export interface ListedChild {
   /** The hash of the content, the link target, or the folder. */
   readonly hash: Hash | undefined;
   /**
-   * Set for a folder, and for a path that was a folder. True if something in it has an event after the replica's last
-   * event.
+   * True if something in the folder has an event after the replica's last event. Set only for folders, and for paths
+   * that were folders.
    */
   readonly touched: boolean | undefined;
 }
@@ -259,7 +259,9 @@ export interface ListedFolder {
 }
 
 export interface TreeSource {
-  /** Returns the present state. `view` accepts this state until the lines of the log up to the state are dropped. */
+  /**
+   * Returns the present state. `view` accepts the state's seq until the lines of the log up to the state are dropped.
+   */
   anchor(): Promise<TreeAnchor>;
   /**
    * Returns the state after event `seq`, for a replica that holds the events up to `since`. If `since` is 0 (no event),
@@ -269,7 +271,7 @@ export interface TreeSource {
   view(seq: number, since: number): Promise<TreeView>;
 }
 
-/** A state, in which everything that has changed since an earlier event is marked as touched. */
+/** A view of a state, in which everything that has changed since an earlier event is marked as touched. */
 export interface TreeView {
   list(folder: AskedFolder): Promise<ListedFolder>;
 }

@@ -33,7 +33,7 @@ const MAX_WAITING = 16;
 
 /**
  * The maximum number of consecutive heartbeats during which a fetch receives no data. The limit is necessary, because a
- * fetch holds a lease on the store. The store's garbage collector frees nothing while a lease is held.
+ * fetch holds a lease on the store, and the garbage collector frees nothing while a lease is held.
  */
 const PATIENCE_BEATS = 75;
 
@@ -72,7 +72,7 @@ export class WriteBackIntake {
     this.#seen = seen;
   }
 
-  /** Called with the `localSeq` of the last decided entry, as `HelloAck` states it (`settled_local_seq`). */
+  /** Sets the `localSeq` of the last decided entry, which `HelloAck` also states (`settled_local_seq`). */
   begin(settled: number): void {
     this.#settled = settled;
   }
@@ -90,13 +90,13 @@ export class WriteBackIntake {
     if (!this.#isRunning) void this.#run();
   }
 
-  /** Called when a fetch has made progress: a piece of a content has arrived, or a fetched chunk was joined. */
+  /** Must be called when a fetch has made progress: a piece of a content has arrived, or a fetched chunk was joined. */
   heard(): void {
     this.#beats = 0;
   }
 
   /**
-   * Called with each heartbeat. Closes the channel if a fetch receives nothing for more than `PATIENCE_BEATS`
+   * Must be called with each heartbeat. Closes the channel if a fetch receives nothing for more than `PATIENCE_BEATS`
    * heartbeats.
    */
   beat(): void {
@@ -175,9 +175,9 @@ export class WriteBackIntake {
 }
 
 /**
- * Returns an error that makes the replica connect again, or `undefined` if `error` is not `ROLLBACK_DETECTED`. This
- * code means that entries under the replica's id were decided over another connection. Such entries can come from a
- * copy of the replica. The replica checks this when it receives the next `HelloAck`.
+ * Returns an error that makes the replica connect again; `undefined` if `error` is not `ROLLBACK_DETECTED`. This code
+ * means that entries under the replica's id were decided over another connection, perhaps entries of a copy of the
+ * replica. The replica finds this out from the next `HelloAck`.
  */
 function comeAgain(error: unknown): ChronicleError | undefined {
   if (!(error instanceof ChronicleError) || error.code !== "ROLLBACK_DETECTED") return undefined;
@@ -202,11 +202,11 @@ function reasonOf(error: unknown): WriteBackReason | undefined {
 const MOST = 100_000;
 
 /**
- * The contents that replicas need not send: those of the workspace, and those that a replica has already sent. Two
- * kinds of contents must always be sent, so that nobody can read a content by knowing its hash:
- * - a content that the store holds only for other workspaces;
- * - a secret, even one of this workspace. The log has the secret's hash. A client that knows only this hash could
- *   otherwise write the secret back under an ordinary name, and then read the secret.
+ * The contents that replicas need not send: contents of the workspace, and contents that a replica has already sent.
+ * Two kinds of contents must always be sent, so that nobody can read a content by knowing only its hash:
+ * - A content that the store holds only for other workspaces.
+ * - A secret, even a secret of this workspace. A client that knows the secret's hash from the log could otherwise write
+ *   the secret back under an ordinary name, and then read the secret.
  */
 export class ReceivedContents implements HeldContents {
   readonly #blobs: BlobStore;
@@ -222,7 +222,7 @@ export class ReceivedContents implements HeldContents {
     const asked = inline === undefined ? hashes : hashes.filter((hash) => !inline.has(hash));
     const held = new Set<Hash>();
     const secrets = (await this.#contents.secrets?.(asked)) ?? new Set<Hash>();
-    // Ask the store as well, because its garbage collector can have freed a received content.
+    // The store must still have the content, because garbage collection may have freed a received content.
     for (const hash of await this.#blobs.sound(asked)) {
       if (secrets.has(hash)) continue;
       if (this.#received.has(hash) || (await this.#contents.open(hash)) !== undefined) held.add(hash);
@@ -243,8 +243,8 @@ export interface WriteBackTarget {
   /** Throws `LIMIT_EXCEEDED` if the store would exceed its size limit with `bytes` more bytes. */
   reserve(bytes: number): void;
   /**
-   * Returns the reason to refuse an entry regardless of its content, or `undefined`. The content of a refused entry is
-   * not fetched.
+   * Returns the reason to refuse an entry regardless of its content; `undefined` if there is none. The content of a
+   * refused entry is not fetched.
    */
   refusal(entry: WriteBackEntry): WriteBackReason | undefined;
   /**

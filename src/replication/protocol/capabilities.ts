@@ -35,8 +35,7 @@ export function agreedOn(theirs: readonly string[], ours: readonly Capability[])
 }
 
 /**
- * Returns `times` if the message has a time with nanoseconds (`mtime_ns`), because such a time needs this capability.
- * Otherwise, returns `undefined`.
+ * Returns the capability `times` if the message has a time with nanoseconds (`mtime_ns`); `undefined` otherwise.
  */
 function neededByFields(message: Message): Capability | undefined {
   const isExact = ({ mtime_ns }: { readonly mtime_ns?: number | undefined }): boolean => mtime_ns !== undefined;
@@ -46,8 +45,8 @@ function neededByFields(message: Message): Capability | undefined {
 }
 
 /**
- * Returns the capability that a message needs because of its type, or because the message has the field
- * `folder_away_since` or `anchor`. Returns `undefined` if the message needs no capability for these reasons.
+ * Returns the capability that a message needs because of its type, or because of its field `folder_away_since` or
+ * `anchor`. Returns `undefined` if neither needs a capability.
  */
 function neededBy(message: Message): Capability | undefined {
   if (message.type === "Heartbeat") return message.folder_away_since === undefined ? undefined : "folder";

@@ -5,15 +5,15 @@ import type { FramePayload } from "./frame.ts";
 import { bytesFieldOf, checkMessage, type Message } from "./messages.ts";
 
 /**
- * Encodes a message as a head and a body. The head is the message as JSON, in which each byte field holds the number of
- * its bytes. The body is the bytes of all byte fields, concatenated in the order of the head. Throws `USAGE`,
+ * Encodes a message as a head and a body. The head is the message as JSON, with the length in place of the bytes of
+ * each byte field. The body is the bytes of all byte fields, concatenated in the order of the head. Throws `USAGE`,
  * `PATH_INVALID` or `LIMIT_EXCEEDED` for a message that the other side would refuse.
  */
 export function encodeMessage(message: Message): FramePayload {
   const checked = checkMessage(message);
   const pieces: Uint8Array[] = [];
   const head = Buffer.from(JSON.stringify(detached(checked, pieces)));
-  // A notification needs no check, because `checkMessage` has ensured that it is flat and has at most a dozen fields.
+  // A notification needs no check, because `checkMessage` allows only flat notifications with at most a dozen fields.
   if (checked.type !== "Notification") checkJson(head);
   const hasBody = pieces.length > 0;
   return { head, body: hasBody ? concatenated(pieces) : undefined };
@@ -89,9 +89,9 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Throws `LIMIT_EXCEEDED` if a JSON text is nested too deeply, or has too many commas and colons. Called before the
- * text is parsed, because even a short text can be the JSON of a value that needs much memory. Does not check whether
- * the text is JSON.
+ * Throws `LIMIT_EXCEEDED` if a JSON text is nested too deeply, or has too many commas and colons. Must be called before
+ * the text is parsed, because even the value of a short text can need much memory. Does not check whether the text is
+ * JSON.
  */
 function checkJson(text: Uint8Array): void {
   let depth = 0;

@@ -55,8 +55,8 @@ function goesInline(size: number): boolean {
 
 /**
  * Returns the notification of an event. Returns `undefined` if the event is not about a file, if its line is too long,
- * or if the protocol refuses its path. The caller then sends the line in `Events` instead. A small `content` is sent
- * inline. The caller omits `content` if the replica is not allowed to have the content.
+ * or if the protocol refuses its path. The caller then sends the line in `Events` instead. If `content` is small, the
+ * notification has it inline. The caller must omit `content` if the replica is not allowed to have it.
  */
 export function notificationOf(event: SealedEvent, content?: Uint8Array): MessageOf<"Notification"> | undefined {
   const state = event.line.length > MAX_NOTIFIED_LINE ? undefined : stateOf(event);
@@ -85,8 +85,8 @@ function isAcceptable(path: WorkspacePath): boolean {
 }
 
 /**
- * Returns one message for the deletion of a path and the creation of another path in the next event. Returns
- * `undefined` if the two events cannot be sent as a rename.
+ * Returns one message for two consecutive events: the deletion of a path (`gone`), and the creation of another path
+ * (`made`). Returns `undefined` if the two events cannot be sent as a rename.
  */
 export function renameOf(gone: SealedEvent, made: SealedEvent): MessageOf<"Rename"> | undefined {
   const [from, to] = [notificationOf(gone), notificationOf(made)];
@@ -154,9 +154,9 @@ function* partsOf(seq: number, line: Buffer): Generator<MessageOf<"Events">> {
 }
 
 /**
- * Returns the event of a notification. Throws `INTEGRITY_VIOLATION` if the line does not follow `prev` or disagrees
- * with the other fields. Also throws `INTEGRITY_VIOLATION` if the inline content does not match its hash. Throws
- * `PATH_INVALID` for a refused path.
+ * Returns the event of a notification. Throws `INTEGRITY_VIOLATION` if the line does not follow `prev`, if the line
+ * disagrees with the other fields, or if the inline content does not match its hash. Throws `PATH_INVALID` for a
+ * refused path.
  */
 export function openNotification(message: MessageOf<"Notification">, prev: Head): LogEvent {
   const { event, state } = openLine(Buffer.from(message.line), prev);

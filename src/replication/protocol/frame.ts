@@ -79,8 +79,8 @@ const HTTP = Buffer.from("HTTP/");
 
 /**
  * Checks the first bytes of a frame. Throws `UNAVAILABLE` if an HTTP answer can begin with these bytes, and
- * `INTEGRITY_VIOLATION` if neither an HTTP answer nor a header can begin with them. Accepts fewer bytes than a header
- * has, so that a peer that speaks HTTP is detected at once.
+ * `INTEGRITY_VIOLATION` if neither an HTTP answer nor a header can begin with them. The bytes need not be a whole
+ * header, so that a peer that speaks HTTP is detected at once.
  */
 function checkStart(bytes: Buffer): void {
   const answer = bytes.subarray(0, HTTP.length);
@@ -146,7 +146,7 @@ const LEAST_CAPACITY = 4096;
 /**
  * Reads frames from pieces of any size, for instance the messages of a WebSocket. Checks a header as soon as it is
  * complete. The buffer of an incomplete frame has at most 4 KiB, or twice the bytes that have arrived if this is more.
- * It does not grow with the length that a header announces.
+ * The length that a header announces does not make the buffer grow.
  */
 export class FrameReader {
   #held = NOTHING;
@@ -154,7 +154,7 @@ export class FrameReader {
   #header: FrameHeader | undefined;
   #failure: unknown;
 
-  /** True if the next byte begins a new frame. A stream that ends while this is false was cut off. */
+  /** True if the next byte begins a new frame. If false at the end of the stream, the stream was cut off. */
   get isBetween(): boolean {
     return this.#length === 0;
   }
@@ -199,7 +199,7 @@ export class FrameReader {
     rest = this.#take(rest, total);
     if (this.#length < total) return rest;
     const frame = decodeFrame(this.#held.subarray(0, total), this.#header);
-    // Do not use the buffer again, because the frame has views of it.
+    // The buffer must not be used again, because the frame has views of it.
     this.#held = NOTHING;
     this.#length = 0;
     this.#header = undefined;

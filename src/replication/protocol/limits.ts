@@ -1,6 +1,6 @@
 /**
- * Limits on what a peer may send. A length or count in a frame is checked before memory is allocated for it. A changed
- * limit needs a new version of the protocol, because both sides must have the same limits. docs/protocol.md lists the
+ * Limits on the messages of a peer. A length or count in a frame is checked before memory is allocated for it. Both
+ * sides must have the same limits, so a changed limit needs a new version of the protocol. docs/protocol.md lists the
  * limits.
  */
 
@@ -9,66 +9,66 @@ export const PROTOCOL_VERSION = 2;
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** Maximum length of one frame with its header, in bytes. */
+/** The maximum length of one frame with its header, in bytes. */
 export const MAX_FRAME_BYTES = 4 * MIB;
 
-/** Maximum length of the head (JSON) of one frame, in bytes. */
+/** The maximum length of the head (JSON) of one frame, in bytes. */
 export const MAX_HEAD_BYTES = MIB;
 
-/** Maximum nesting depth of the objects and lists in one head. */
+/** The maximum nesting depth of the objects and lists in one head. */
 export const MAX_JSON_DEPTH = 64;
 
-/** Maximum number of commas and colons outside of strings in one head. This limits the number of keys and items. */
+/** The maximum number of commas and colons outside of strings in one head. This limits the number of keys and items. */
 export const MAX_JSON_PARTS = 100_000;
 
-/** Contents of fewer bytes than this are sent inline. */
+/** The size, in bytes, below which a content is sent inline (in the message of its event or entry). */
 export const INLINE_BELOW_BYTES = 4 * KIB;
 
-/** Maximum length of one piece of a content, in bytes. */
+/** The maximum length of one piece of a content, in bytes. */
 export const MAX_PIECE_BYTES = 2 * MIB;
 
-/** Maximum length of the lines in one `Events`, in bytes. */
+/** The maximum length of the lines in one `Events`, in bytes. */
 export const MAX_LINES_BYTES = 2 * MIB;
 
 /**
- * Maximum length of a line in one `Notification`, in characters. A longer line is sent in `Events`, in parts if
+ * The maximum length of a line in one `Notification`, in characters. A longer line is sent in `Events`, in parts if
  * necessary.
  */
 export const MAX_NOTIFIED_LINE = 128 * KIB;
 
-/** Maximum number of entries in one `WriteBack`, and in each of the two lists of one `WriteBackResult`. */
+/** The maximum number of entries in one `WriteBack`, and in each of the two lists of one `WriteBackResult`. */
 export const MAX_ENTRIES = 500;
 
-/** Maximum number of chunks in one `chunk_manifest`, which lists the chunks of a large content. */
+/** The maximum number of chunks in one `chunk_manifest`, which lists the chunks of a large content. */
 export const MAX_CHUNKS = 8_000;
 
-/** Maximum length of one chunk, in bytes. A chunk is fetched in pieces. */
+/** The maximum length of one chunk, in bytes. A chunk is fetched in pieces. */
 export const MAX_CHUNK_BYTES = 64 * MIB;
 
-/** Maximum number of folders in one `TreeRequest`, and in one `TreeResponse`. */
+/** The maximum number of folders in one `TreeRequest`, and in one `TreeResponse`. */
 export const MAX_FOLDERS = 256;
 
-/** Maximum number of children of all folders in one `TreeResponse`. */
+/** The maximum number of children of all folders in one `TreeResponse`. */
 export const MAX_CHILDREN = 4_000;
 
 /**
- * Maximum total length, in bytes, of the record rows that answer `ErasuresRequest`. It equals the maximum length of a
- * line of the log.
+ * The maximum total length, in bytes, of the record rows that answer `ErasuresRequest`. This is also the maximum length
+ * of a line of the log.
  */
 export const MAX_ERASURES_BYTES = 64 * MIB;
 
-/** Maximum number of contents in one `BlocksRequest`. */
+/** The maximum number of contents in one `BlocksRequest`. */
 export const MAX_ASKED = 10_000;
-/** Maximum number of contents in each of `absent` and `apart` of one `BlocksResponse`. */
+/** The maximum number of contents in each of the lists `absent` and `apart` of one `BlocksResponse`. */
 export const MAX_NOT_IN_BLOCKS = 4_000;
-/** Maximum number of contents that a replica has requested in blocks and not received yet. */
+/** The maximum number of contents that a replica has requested in blocks and not received yet. */
 export const MAX_PENDING = 4 * MAX_ASKED;
 
-/** Maximum length of the blocks in one `BlocksResponse`, in bytes. A longer block cannot be sent. */
+/** The maximum length of the blocks in one `BlocksResponse`, in bytes. A longer block cannot be sent. */
 export const MAX_BLOCKS_BYTES = 3.5 * MIB;
 
 /**
- * The number of bytes of credited frames (frames whose messages need credit) that each side may send before it receives
- * its first `Credit`.
+ * The number of bytes of credited frames that each side may send before its first `Credit` arrives. A frame is credited
+ * if its message needs credit.
  */
 export const INITIAL_CREDIT_BYTES = MIB;

@@ -8,7 +8,7 @@ import * as z from "zod";
 
 const MAX_NAME = 256;
 
-/** Maximum length of a path as text or in Base64, in characters. */
+/** The maximum length of a path as text or in Base64, in characters. */
 const MAX_PATH_TEXT = 88_000;
 
 export const hash = z.custom<Hash>((value) => typeof value === "string" && isHash(value), "is no SHA-256 in hex");
@@ -19,7 +19,7 @@ export const hash = z.custom<Hash>((value) => typeof value === "string" && isHas
  */
 export const count = z.int().min(0);
 
-/** The nanoseconds of a time beyond its whole milliseconds. The field is omitted if this number is 0. */
+/** The nanoseconds of a time beyond its whole milliseconds. The field is omitted if there are none. */
 export const restOfTime = z.int().min(1).max(999_999);
 
 export const name = z.string().min(1).max(MAX_NAME);
@@ -56,7 +56,7 @@ export const head = z
     "a head must have both a sequence and a hash, or neither",
   );
 
-/** A byte field of at most `max` bytes. The body of the frame has the bytes, and the JSON has their number. */
+/** A byte field of at most `max` bytes. The frame has the bytes in its body, and their number in its JSON. */
 export function bytes(max: number) {
   return z.custom<Uint8Array>((value) => value instanceof Uint8Array && value.length <= max, `is at most ${max} bytes`);
 }
@@ -131,7 +131,7 @@ export const stateFields = {
   ...pathFields,
   kind: z.enum(["file", "symlink", "dir", "absent"]),
   content_hash: hash.nullable(),
-  /** Size of the content or of the link's target, in bytes. */
+  /** The size of the content or of the link's target, in bytes. */
   size: z.int().min(0),
   permissions: z.int().min(0).max(0o7777),
   is_deletion: z.boolean(),

@@ -49,21 +49,23 @@ const blocksResponse = z.strictObject({
   type: z.literal("BlocksResponse"),
   /** Whole blocks, concatenated. The blocks contain only requested contents. */
   blocks: bytes(MAX_BLOCKS_BYTES),
-  /** The origin does not have these contents. */
+  /** The requested contents that the origin does not have. */
   absent: hashes,
-  /** The origin has these contents but does not send them in a block. `ContentFetchRequest` requests them. */
+  /**
+   * The requested contents that the origin does not send in blocks. They must be requested by `ContentFetchRequest`.
+   */
   apart: hashes,
 });
 
 /**
- * Requests the erasures of the state at which a full reconciliation ends. By a full reconciliation, a replica that can
+ * Requests the erasures of the state at which a full reconciliation ends. In a full reconciliation, a replica that can
  * no longer follow the origin's events takes over the origin's state. Requires the capability `erasures`.
  */
 const erasuresRequest = z.strictObject({
   type: z.literal("ErasuresRequest"),
   /** The `current_sequence` of `FullResyncRequired`. */
   sequence: count,
-  /** Offset of the requested piece, in bytes. */
+  /** The offset of the requested piece, in bytes. */
   offset: count,
 });
 
@@ -72,7 +74,7 @@ const erasuresResponse = z
     type: z.literal("ErasuresResponse"),
     sequence: count,
     offset: count,
-    /** Length of all rows, in bytes. */
+    /** The length of all rows, in bytes. */
     total: z.int().min(0).max(MAX_ERASURES_BYTES),
     /** Record rows of a base (docs/format.md), or a piece of them. */
     rows: bytes(MAX_PIECE_BYTES),
@@ -85,15 +87,15 @@ const erasuresResponse = z
 const length = z.int().min(1).max(MAX_PIECE_BYTES);
 
 /**
- * Requests a content. Either side may send this message, because the origin can lack a content that a replica writes
+ * Requests a content. The origin also sends this message, because the origin can lack a content that a replica writes
  * back.
  */
 const contentFetchRequest = z.strictObject({
   type: z.literal("ContentFetchRequest"),
   content_hash: hash,
   /**
-   * The offset of the requested piece, in bytes. If omitted, the whole content is requested. If the content is longer
-   * than one piece, the answer has its chunk manifest.
+   * The offset of the requested piece, in bytes. If omitted, the whole content is requested. If the content is then
+   * longer than one piece, the answer has only the chunk manifest.
    */
   offset: count.optional(),
   length: length.optional(),
@@ -120,9 +122,9 @@ const contentFetchResponse = z
     type: z.literal("ContentFetchResponse"),
     content_hash: hash,
     content: bytes(MAX_PIECE_BYTES),
-    /** Size of the whole content, in bytes. */
+    /** The size of the whole content, in bytes. */
     size: z.int().min(0),
-    /** Offset of the piece, in bytes. */
+    /** The offset of the piece, in bytes. */
     offset: count,
     chunk_manifest: chunkManifest.optional(),
   })
@@ -184,8 +186,8 @@ const helloAck = z.strictObject({
    */
   settled_local_seq: count,
   /**
-   * The `event_hash` of entry `settled_local_seq`, if the entry has one. If the replica lacks this entry or has another
-   * hash for it, the replica was put back to an earlier state or is a copy.
+   * The `event_hash` of entry `settled_local_seq`, if the entry has an `event_hash`. If the replica lacks this entry,
+   * or has another hash for the entry, the replica was put back to an earlier state or is a copy.
    */
   settled_hash: hash.optional(),
   /**
@@ -198,7 +200,7 @@ const helloAck = z.strictObject({
 const heartbeat = z.strictObject({
   type: z.literal("Heartbeat"),
   agent_sequence: count,
-  /** The iteration in the last file event that was sent to this replica; 0 if none was sent. */
+  /** The iteration in the last file event that was sent to this replica; 0 if no file event was sent. */
   agent_iteration: count,
   /**
    * The time since which the origin's folder is missing, by the origin's clock (epoch milliseconds). Requires the
@@ -442,8 +444,8 @@ const fullResyncRequired = z.strictObject({
 });
 
 /**
- * All messages; docs/protocol.md has a table of them. A message is a plain object with the fields of its JSON. Only a
- * byte field differs: it has the bytes themselves instead of their number.
+ * All messages; docs/protocol.md has a table of them. A message is a plain object with the fields of its JSON, but each
+ * byte field has the bytes themselves instead of their number.
  */
 export const MESSAGE = z.discriminatedUnion("type", [
   notification,
@@ -501,7 +503,10 @@ export function isCredited(type: MessageType): boolean {
   return CREDITED.has(type);
 }
 
-/** Returns the name of the byte field of a message, or of the entries of a `WriteBack`. */
+/**
+ * Returns the name of the byte field of messages of a type; `undefined` if there is none. For `WriteBack`, returns the
+ * name of the byte field of its entries.
+ */
 export function bytesFieldOf(type: unknown): string | undefined {
   if (type === "Notification" || type === "WriteBack") return "inline_content";
   if (type === "ContentFetchResponse" || type === "ContentAhead") return "content";
@@ -511,7 +516,7 @@ export function bytesFieldOf(type: unknown): string | undefined {
   return type === "Events" ? "lines" : undefined;
 }
 
-/** Maximum length of the text about an invalid message, and of the name of the invalid field, in characters. */
+/** The maximum length of the text about an invalid message, and of the name of the invalid field, in characters. */
 const MOST_COMPLAINT = 300;
 
 /** Checks a message. Throws `USAGE` with the name of the invalid field, or `PATH_INVALID` for a refused path. */

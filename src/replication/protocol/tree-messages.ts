@@ -47,8 +47,8 @@ function isFolder(fields: z.output<typeof folder>): boolean {
 }
 
 /**
- * Requests folders of the origin's state after event `sequence`. After the answer, the replica requests those
- * subfolders whose Merkle hashes differ from the replica's, or in which something has an event after `since`.
+ * Requests folders of the origin's state after event `sequence`. After the answer, the replica requests the subfolders
+ * whose Merkle hashes differ from its own, or in which something has an event after `since`.
  */
 export const treeRequest = z.strictObject({
   type: z.literal("TreeRequest"),
@@ -77,7 +77,9 @@ const child = z
     /** The event that recorded this state. */
     sequence: z.int().min(1),
     iteration: z.int().min(1),
-    /** Set only for a folder, or a path that was a folder. True if something in it has an event after `since`. */
+    /**
+     * True if something in the folder has an event after `since`. Set only for a folder, or a path that was a folder.
+     */
     touched: z.boolean().optional(),
     class: z.literal("protected").optional(),
   })

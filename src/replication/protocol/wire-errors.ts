@@ -32,7 +32,7 @@ const KNOWN: Readonly<Record<ErrorCode, true>> = {
   IO: true,
 };
 
-/** Maximum length of a message or hint that is sent, in characters. */
+/** The maximum length of a message or hint that is sent, in characters. */
 const MOST = 2000;
 
 /**
@@ -50,8 +50,8 @@ export function isOwnFailure(error: ChronicleError): boolean {
 /**
  * Returns the message for an error: its code, text and hint, and whether the server is still starting. The error's
  * other data are not sent, because they can name paths of this machine. For the same reason, a failure of this side
- * (`isOwnFailure`) is sent with a general text. The general text names `id`. This side's diagnostics have the original
- * text under this id.
+ * (`isOwnFailure`) is sent with a general text, which names `id`. The diagnostics of this side have the original text
+ * under this id.
  */
 export function errorToMessage(error: ChronicleError, fatal: boolean, id?: string): MessageOf<"Error"> {
   const { message, hint } = isOwnFailure(error) ? withoutNames(error, id) : error;
@@ -63,7 +63,7 @@ export function errorToMessage(error: ChronicleError, fatal: boolean, id?: strin
   };
 }
 
-/** Returns the general text and the hint for a failure of this side. The HTTP API uses the same texts. */
+/** Returns the general text and the hint for a failure of this side, in the words of the HTTP API. */
 function withoutNames(error: ChronicleError, id: string | undefined): Pick<ChronicleError, "message" | "hint"> {
   const { why = "this side has failed", hint } = failureInWords(error);
   return { message: id === undefined ? why : `${why}; the diagnostics there say more under ${id}`, hint };
@@ -113,8 +113,8 @@ export function isViolation(error: ChronicleError): boolean {
 }
 
 /**
- * Returns the WebSocket close code (RFC 6455, section 7.4) for an error, or 1000 for none. A code from 4000 on is 4000
- * plus the HTTP status of the error. An error without a more specific code gets 1011.
+ * Returns the WebSocket close code (RFC 6455, section 7.4) for an error; 1000 if there is no error. A code from 4000 on
+ * is 4000 plus the HTTP status of the error. An error without a more specific code gets 1011.
  */
 export function closeCodeOf(code: ErrorCode | undefined): number {
   switch (code) {

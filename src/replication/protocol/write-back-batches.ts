@@ -11,7 +11,7 @@ const SPARE_BYTES = 1024;
 
 /**
  * Packs entries, in order, into as few messages as the limits of a frame allow. Throws `LIMIT_EXCEEDED` for an entry
- * that is too long for a frame. No valid entry is that long.
+ * that is too long for a frame, which no valid entry is.
  */
 export function* writeBacksOf(sandboxId: string, entries: Iterable<WriteBackEntry>): Generator<WriteBack> {
   let batch: WriteBackEntry[] = [];

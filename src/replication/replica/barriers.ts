@@ -8,24 +8,24 @@ interface Caller {
 }
 
 /**
- * The barrier requests that name the same event: the last event that this replica held when the callers called `ask`.
+ * The barrier requests that name the same event: the last event that the replica held when its callers called `ask`.
  */
 interface Requests {
   /** The number of sent requests whose answers have not arrived. */
   due: number;
-  /** The number of answers that arrive before the answer for `asked`, because they belong to older requests. */
+  /** The number of answers to older requests that are still to arrive before the answer for `asked`. */
   before: number;
   /** The callers that wait for the answer to the open request. Empty if no request is open. */
   asked: readonly Caller[];
   /**
-   * The callers that called `ask` while a request was open. They wait for another request, because the answer to the
-   * open request may be older than their calls.
+   * The callers that called `ask` while a request was open. The answer to the open request may be older than their
+   * calls, so they wait for another request.
    */
   next: Caller[];
 }
 
 /**
- * Asks the origin for its last event, on behalf of callers. The callers then wait until this replica holds that event.
+ * Asks the origin for its last event. Callers use this to wait until this replica holds that event.
  */
 export class Barriers {
   readonly #channel: Channel;
@@ -52,15 +52,15 @@ export class Barriers {
     });
   }
 
-  /** Called once the origin has admitted this replica. Sends the requests that were made before the admission. */
+  /** Must be called once the origin has admitted this replica. Sends the requests of earlier calls of `ask`. */
   begin(): void {
     this.#isWelcome = true;
     this.#sendOpen();
   }
 
   /**
-   * Called with each heartbeat. Repeats open requests, because the origin does not answer a request that has failed at
-   * the origin.
+   * Must be called with each heartbeat. Repeats open requests, because the origin does not answer a request that has
+   * failed there.
    */
   beat(): void {
     if (this.#isWelcome) this.#sendOpen();

@@ -14,9 +14,9 @@ type Response = MessageOf<"BlocksResponse">;
  */
 export interface FetchedBlocks {
   readonly blocks: readonly FetchedBlock[];
-  /** The origin does not have these contents. */
+  /** The contents that the origin does not have. */
   readonly absent: readonly Hash[];
-  /** The caller must request these contents one by one. */
+  /** The contents that the caller must request one by one. */
   readonly apart: readonly Hash[];
 }
 
@@ -29,10 +29,10 @@ export interface FetchedBlock {
   readonly fresh: ReadonlySet<Hash>;
 }
 
-/** The number of answers at which the channel is not read any more, until the caller has taken one of them. */
+/** The number of waiting answers at which the channel is not read any more until the caller has taken an answer. */
 const MOST_HELD = 2;
 /**
- * The number of pending contents at or below which further contents are requested. Each request names as many contents
+ * The maximum number of pending contents at which further contents are requested. Each request names as many contents
  * as allowed, because the origin must repack a block if only some of its contents are requested.
  */
 const LOW = MAX_PENDING - MAX_ASKED;
@@ -58,7 +58,7 @@ export class BlockFetch {
   readonly #patience: Patience;
   #end: ChronicleError | undefined;
 
-  /** False until the capability `blocks` is agreed on. While this is false, the caller must not request blocks. */
+  /** True once the capability `blocks` is agreed on. The caller must not request blocks before. */
   isKnown = false;
 
   constructor(channel: Channel) {
@@ -100,9 +100,9 @@ export class BlockFetch {
   }
 
   /**
-   * Called with each answer. Resolves when there is room for another answer. Until then, the session does not read the
-   * channel, so that the origin waits, too. Ignores an answer if no call of `get` runs. Such an answer is a repetition,
-   * or belongs to a call that has ended early.
+   * Takes an answer. Resolves when there is room for another answer. Until then, the session must not read the channel,
+   * so that the origin waits, too. Ignores an answer if no call of `get` is running: such an answer is a repetition, or
+   * belongs to a call that has ended early.
    */
   async took(message: Response): Promise<void> {
     const asking = this.#asking;
@@ -113,7 +113,7 @@ export class BlockFetch {
     if (asking.held.length >= MOST_HELD) await new Promise<void>((resolve) => (asking.room = resolve));
   }
 
-  /** Called with each heartbeat. Repeats overdue requests. */
+  /** Must be called with each heartbeat. Repeats the requests of pending contents if the answers are overdue. */
   beat(): void {
     const asking = this.#asking;
     if (asking === undefined || asking.held.length > 0) return;
@@ -121,7 +121,7 @@ export class BlockFetch {
     this.#ask([...asking.pending]);
   }
 
-  /** Called at the end of the session. Answers that have arrived are still yielded. */
+  /** Must be called at the end of the session. Answers that have arrived are still yielded. */
   end(): void {
     this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before all contents had come");
     this.#asking?.wake();

@@ -17,7 +17,7 @@ const PARALLEL = 16;
 
 /**
  * The maximum number of `BlocksResponse` answers that are checked at once. With several answers, the worker threads
- * (see `EarlyFiles`) stay busy while this thread makes other answers durable.
+ * that check them (see `EarlyFiles`) stay busy while this thread makes other answers durable.
  */
 const MOST_CHECKING = 8;
 
@@ -28,7 +28,7 @@ export interface HeldContents {
    * they have already arrived and can be stored at once.
    */
   has(hashes: readonly Hash[], inline?: ReadonlyMap<Hash, Uint8Array>): Promise<ReadonlySet<Hash>>;
-  /** Called when a content that was not held has arrived and is durable. */
+  /** Must be called when a content that was not held has arrived and is durable. */
   add(hash: Hash): void;
 }
 
@@ -87,10 +87,10 @@ export class ContentIntake {
   }
 
   /**
-   * Fetches and stores all contents that are not held. Once the contents are durable, resolves to the hashes of those
-   * that the other side does not have (pruned or withheld). The caller must hold a lease of the store until the events
-   * that name the contents are durable, too. Rejects with `INTEGRITY_VIOLATION` for a content that does not match its
-   * hash or stated size.
+   * Fetches and stores all contents that are not held. Once they are durable, resolves to the hashes of the contents
+   * that the other side does not have, because they were pruned or are withheld. The caller must hold a lease of the
+   * store until the events that name the contents are durable, too. Rejects with `INTEGRITY_VIOLATION` for a content
+   * that does not match its hash or stated size.
    */
   async ensure({ hashes, inline = new Map(), sizes, onTaken }: WantedContents): Promise<Hash[]> {
     const held = await this.#held.has(hashes, inline);
@@ -134,7 +134,7 @@ export class ContentIntake {
     const absent: Hash[] = [];
     if (this.#blocks?.isKnown !== true) return { absent, apart: asked };
     const apart: Hash[] = [];
-    // Fetch further answers while workers check the blocks of earlier ones.
+    // Further answers are fetched while worker threads check the blocks of earlier answers.
     const most = this.#early === undefined ? 1 : MOST_CHECKING;
     for await (const { answer, checks } of ahead(this.#blocks.get(asked), most, async (one) => this.#check(one))) {
       for (const one of answer.blocks) {
@@ -210,14 +210,16 @@ export class ContentIntake {
       if (reader === undefined) throw new ChronicleError("UNAVAILABLE", `the chunk ${chunk} was freed meanwhile`);
       yield* reader.pieces();
       this.#onJoining?.();
-      // Without this yield, no session of this process could send heartbeats, because the rest of this loop waits for
-      // no I/O.
+      // The rest of this loop may run without a pause. Without this yield, no session of this process could send
+      // heartbeats meanwhile.
       await yieldToEventLoop();
     }
   }
 }
 
-/** Stores a block as a whole. If the new contents are less than half of the bytes of the block, stores only them. */
+/**
+ * Stores a block as a whole, or only its new contents if these are less than half of the block's uncompressed bytes.
+ */
 async function takeBlock(batch: GrowingBatch, one: FetchedBlock, checked: Promise<void> | undefined): Promise<void> {
   if (isTakenWhole(one)) return batch.putBlock(one.block, checked);
   const raw = openBlock(one.block);
@@ -254,8 +256,8 @@ function missing(hash: Hash, reason: string): ChronicleError {
 const PORTION_BYTES = 16 * 1024 * 1024;
 
 /**
- * A batch of any length. It commits a portion in the background while it receives the next portion. Disposal drops the
- * contents that were not committed.
+ * A batch of any length. A portion is committed in the background while the next portion is received. Disposal drops
+ * the contents that were not committed.
  */
 class GrowingBatch implements AsyncDisposable {
   readonly #blobs: BlobStore;

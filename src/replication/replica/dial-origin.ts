@@ -100,7 +100,7 @@ async function dialWebSocket({ url, token, workspace }: OriginAddress, signal: A
     reject(error);
     socket.terminate();
   });
-  // Make the channel in the same turn of the event loop as the `open` event, so that no message is lost.
+  // The channel must be made in the same turn of the event loop as the `open` event. Otherwise, messages are lost.
   socket.once("open", () => {
     ended();
     resolve(channelOn(new WebSocketWire(socket), signal));
@@ -124,8 +124,8 @@ async function dialWebSocket({ url, token, workspace }: OriginAddress, signal: A
 }
 
 /**
- * Ends an attempt to connect after `CONNECT_MS`. The operating system would repeat the attempt for minutes, at growing
- * intervals. A new attempt notices sooner that the network works again.
+ * Ends an attempt to connect after `CONNECT_MS`. Otherwise, the operating system would repeat the attempt for minutes,
+ * at growing intervals, and the return of the network would be noticed late.
  */
 function giveUpLate(socket: Socket): void {
   if (!socket.connecting) return;

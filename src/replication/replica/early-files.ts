@@ -2,8 +2,8 @@ import type { Entry } from "../../core/values/entry.ts";
 import type { BlobBlock } from "../../storage/blob-block.ts";
 
 /**
- * Worker threads that check blocks, and that write the files whose contents are in these blocks. The workers write into
- * a staging folder (see `EarlyStage` of the worktree). The next step of the sync moves the files to their places in the
+ * Worker threads that check blocks, and write the files with the contents of these blocks. The workers write into a
+ * staging folder (see `EarlyStage` of the worktree). The next step of the sync moves the files to their places in the
  * tracked folder. Until then, the files are not visible in the tracked folder. Implemented by `StagedEarlyFiles`.
  */
 export interface EarlyFiles {

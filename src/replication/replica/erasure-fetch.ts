@@ -27,14 +27,14 @@ export class ErasureFetch {
     this.#channel = channel;
     this.#sequence = sequence;
     this.#patience = new Patience(channel);
-    // Handle the rejection here, because it can come before `get` is called. `get` reports the error.
+    // Handle the rejection here, because the promise can reject before `get` is called. `get` reports the error.
     this.#result.promise.catch(() => undefined);
   }
 
   /**
    * Requests the first piece. Resolves to the `erase:` records of the state after event `sequence` (see the
-   * constructor), by ascending seq. Each record has the content that its last event up to `sequence` gave it. The
-   * origin leaves out the earliest records if all of them would be too large (`MAX_ERASURES_BYTES`). Rejects with
+   * constructor), by ascending seq. Each record has the content that its last event up to `sequence` gave it. If all
+   * records together are too large (`MAX_ERASURES_BYTES`), the origin leaves out the earliest records. Rejects with
    * `UNAVAILABLE` if the connection ends before all pieces have arrived. Rejects with `INTEGRITY_VIOLATION` if the
    * pieces contradict each other. Rejects with `INTEGRITY_VIOLATION` or `LOG_DAMAGED` if the received rows are invalid.
    */
@@ -45,8 +45,8 @@ export class ErasureFetch {
   }
 
   /**
-   * Called with each answer. Stores the piece that begins where the previous piece ended, and requests the piece after
-   * it. Ignores all other pieces, because a repeated request (see `beat`) can be answered twice. Also ignores pieces of
+   * Called with each answer. Stores the piece that begins where the previous piece ended, and requests the next piece.
+   * Ignores all other pieces, because a repeated request (see `beat`) can be answered twice. Also ignores pieces of
    * another `sequence`, and pieces that arrive before `get` is called or after the fetch has ended.
    */
   took({ sequence, offset, total, rows }: MessageOf<"ErasuresResponse">): void {

@@ -25,7 +25,7 @@ export interface CommonHistory {
   readonly origin: number;
   /**
    * The seq of the last event that both sides have. `undefined` if this event cannot be found: the origin has compacted
-   * the event away, or the mirror starts after it.
+   * the event away, or the mirror starts after the event.
    */
   readonly common: number | undefined;
 }
@@ -106,7 +106,7 @@ async function answerFrom(channel: Channel, { seq, hash }: { seq: number; hash: 
       }
     }
   } catch (error) {
-    // The origin ends a session with this error if `Hello` names an event that it does not have.
+    // If `Hello` names an event that the origin does not have, the origin ends the session with this error.
     const isOther = error instanceof ChronicleError && error.code === "INTEGRITY_VIOLATION" && isFromPeer(error);
     if (isOther && origin !== undefined) return { answer: "other", origin };
     throw error;

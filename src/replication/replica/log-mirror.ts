@@ -136,7 +136,8 @@ export class LogMirror implements Mirror {
   }
 
   async erasures(): Promise<readonly LoggedErasure[]> {
-    // Each part knows only some erasures. If several parts know an erasure, use that of the last of these parts.
+    // Each part knows only some erasures. If several parts know an erasure, the record in the latest of these parts
+    // counts.
     const all = new Map<string, LoggedErasure>();
     for (const part of this.#parts) for (const one of await part.erasures()) all.set(one.recordId, one);
     return [...all.values()].sort((a, b) => a.seq - b.seq);

@@ -9,10 +9,10 @@ import type { Signal } from "../../util/signal.ts";
 import type { UpstreamLines } from "./upstream.ts";
 
 /**
- * The origin's history as a replica holds it: the lines, which a session appends, and the states that result from the
- * lines. "At seq N" means after event N of the origin. Queries are answered from an index. Each query first brings the
- * index up to date with the lines. A mirror consists of parts, and a full reconciliation begins a new part. Earlier
- * parts answer queries about states before `start`, as long as these parts are kept.
+ * The origin's history as a replica holds it. It consists of the lines, which a session appends, and of the states that
+ * result from the lines. "At seq N" means after event N of the origin. Queries are answered from an index. Each query
+ * first brings the index up to date with the lines. A mirror consists of parts, and a full reconciliation begins a new
+ * part. Earlier parts answer queries about states before `start`, as long as these parts are kept.
  */
 export interface Mirror extends UpstreamLines {
   /** The origin's workspace id; `""` before the first event. */

@@ -45,18 +45,19 @@ function reportOf({ agent_sequence, folder_away_since }: MessageOf<"Heartbeat">)
 
 export interface ReplicaOptions extends TakeRules {
   readonly sandboxId: string;
-  /** The id of the workspace. Default: the origin chooses (docs/protocol.md, `Hello`). */
+  /** The id of the workspace. Default: the origin chooses the workspace (docs/protocol.md, `Hello`). */
   readonly workspace?: string;
   /** The text by which the user named the workspace, if that was not its id. */
   readonly asked?: string;
-  /** True to request the contents of protected files, too. Default: they stay at the origin. */
+  /** True to request the contents of protected files, too. Default: these contents stay at the origin. */
   readonly withProtected?: boolean | undefined;
   /** The token, unless the transport has already presented it. */
   readonly token?: string;
   readonly upstream: UpstreamLines;
   /**
-   * The same object as `upstream`, for a replica that can reconcile in full: take over the origin's state when the
-   * replica cannot follow the events any more. If omitted, the session ends with an error in this case.
+   * Given if the replica can reconcile in full, that is, take over the origin's state if it cannot follow the events
+   * any more. Must be the same object as `upstream`. If omitted, the session of a replica that cannot follow ends with
+   * an error.
    */
   readonly mirror?: Mirror;
   readonly blobs: BlobStore;
@@ -84,7 +85,8 @@ export interface ReplicaOptions extends TakeRules {
 }
 
 /**
- * The number of events at which `#gather` stops. It also stops when no event has arrived in a turn of the event loop.
+ * The number of events at which `#gather` stops. `#gather` also stops when no event has arrived in a turn of the event
+ * loop.
  */
 const GATHER_MOST = 1_000;
 
@@ -104,7 +106,7 @@ const NOTHING_WRITTEN = { localSeq: 0, pending: 0 };
  * lines that name them, and then the events are acknowledged. Therefore, a crash or a broken connection never loses
  * anything that was acknowledged. The next session continues after the last line that this replica holds.
  *
- * The origin is not trusted. Each line is hashed and must follow the one before, and contents must match their hashes.
+ * The origin is not trusted. Each line is hashed and must follow the line before it. Contents must match their hashes.
  * A history that contradicts what this replica holds ends the session, and is noted (`WitnessNotes`).
  */
 export class ReplicaSession {
@@ -355,7 +357,7 @@ export class ReplicaSession {
     if (this.#storing === undefined) this.#inBackground(this.#storeAll());
   }
 
-  /** If the work fails, the session ends. Events that arrive during the work are stored after it. */
+  /** If the work fails, the session ends. Events that arrive during the work are stored after the work. */
   #inBackground(work: Promise<void>): void {
     const storing = work
       .catch((error: unknown) => {
@@ -433,7 +435,7 @@ export class ReplicaSession {
     await this.#askAgain();
   }
 
-  /** Requests a catch-up, unless one was already requested and no event has arrived since. */
+  /** Requests a catch-up, unless an earlier request is still without any event in answer. */
   async #askAgain(): Promise<void> {
     if (this.#isCatchingUp) return;
     this.#isCatchingUp = true;
@@ -562,7 +564,7 @@ class ContentsAhead {
       .takeAhead(pathFromFields(message), { hash, bytes })
       .catch((error: unknown) => {
         const failure = asFatal(error);
-        // Ignore a disk error, because it occurs again, and is reported, when the event is stored.
+        // Ignore a disk error, because the error will occur again when the event is stored, and is reported then.
         if (failure.code === "INTEGRITY_VIOLATION") this.#onMismatch(failure);
       })
       .finally(() => (this.#storing = undefined));

@@ -26,7 +26,7 @@ export type TreeChild = Page["children"][number];
 
 /**
  * A folder of the origin, with all of its children. `children` may be empty if the folder has the wanted hash and is
- * not `touched`. A folder is touched if something in it has an event after the replica's last event.
+ * not `touched`. A folder is touched if something in the folder has an event after the replica's last event.
  */
 export interface FetchedFolder {
   readonly path: WorkspacePath;
@@ -43,8 +43,8 @@ interface Pending {
 }
 
 /**
- * Fetches folders of the origin's state during a full reconciliation, in which a replica that cannot follow the events
- * any more takes over that state.
+ * Fetches folders of the origin's state during a full reconciliation. In a full reconciliation, a replica that cannot
+ * follow the events any more takes over that state.
  */
 export class TreeFetch {
   readonly #channel: Channel;

@@ -50,11 +50,11 @@ const ROWS = 20_000;
 /**
  * A full reconciliation of a mirror that cannot follow the origin's events any more:
  *
- * 1. It compares the mirror with the origin's present state, folder by folder, from the roots on. It requests only
- *    folders in which something differs, or was touched after the mirror's head.
- * 2. It fetches the contents.
- * 3. It stores the state as a base. The base must have the Merkle root that the origin has named.
- * 4. The mirror starts anew on that base. Until then, the mirror is unchanged.
+ * 1. Compare the mirror with the origin's present state, folder by folder, from the roots on. Request only folders in
+ *    which something differs, or was touched after the mirror's head.
+ * 2. Fetch the contents.
+ * 3. Store the state as a base. The base must have the Merkle root that the origin has named.
+ * 4. Start the mirror anew on that base. Until then, the mirror is unchanged.
  */
 export class TreeResync {
   readonly #parts: ResyncParts;
@@ -65,8 +65,8 @@ export class TreeResync {
    */
   readonly #rows = new Map<WorkspacePath, IterationRow>();
   /**
-   * Maps each folder to those of its children in the mirror that exist, or that have an existing path beneath them. A
-   * path beneath a deleted folder can exist if the mirror ends in the middle of a commit.
+   * Maps each folder to some of its children in the mirror: those that exist, and those with an existing path beneath
+   * them. A path beneath a deleted folder can exist if the mirror ends in the middle of a commit.
    */
   readonly #held = new Map<WorkspacePath, Set<WorkspacePath>>();
   /** The rows of paths whose content at the origin differs from their content in the mirror. */

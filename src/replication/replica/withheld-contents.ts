@@ -6,7 +6,8 @@ import { readDiskFile } from "../../disk/read-disk-file.ts";
 /**
  * The contents that the origin's lines name but that this replica did not store. Either the replica's rules leave them
  * out, or the origin does not have them. The list is stored before the lines, so that `verify` does not report these
- * contents as missing. A listed content can still be in the store: another path may need it, or it arrived later.
+ * contents as missing. A listed content can still be in the store, for example because another path needs the content,
+ * or because the content arrived later.
  */
 export interface WithheldContents {
   list(): ReadonlySet<Hash>;
@@ -14,7 +15,9 @@ export interface WithheldContents {
   add(hashes: readonly Hash[]): void;
 }
 
-/** The list in a file of its own, with one hash per line. The file is only appended to. A torn line is ignored. */
+/**
+ * Keeps the list in a file of its own, with one hash per line. The file is only appended to. A torn line is ignored.
+ */
 export class FileWithheldContents implements WithheldContents {
   readonly #disk: Disk;
   readonly #path: string;

@@ -20,8 +20,8 @@ export interface WriteBackPushOptions {
 }
 
 /**
- * The patience with an unanswered batch. The batch is sent again after `beats` heartbeats. Each `pieceBytes` of inline
- * contents adds one heartbeat, for slow connections.
+ * The wait before an unanswered batch is sent again: `beats` heartbeats, and one more for each `pieceBytes` bytes of
+ * inline contents, because the connection may be slow.
  */
 const PATIENCE = { beats: 2, pieceBytes: 256 * 1024 };
 /**
@@ -29,7 +29,7 @@ const PATIENCE = { beats: 2, pieceBytes: 256 * 1024 };
  */
 const MOST_TRIES = 50;
 
-/** The pause, in ms, after the origin has answered `unavailable`. Then the batch is sent again. */
+/** The pause, in ms, between an answer `unavailable` of the origin and the next attempt to send the batch. */
 const RETRY_MS = 1_000;
 
 interface InFlight {
@@ -38,7 +38,7 @@ interface InFlight {
   readonly open: Set<number>;
   readonly contents: ReadonlySet<Hash>;
   readonly resolve: (answer: WriteBackAnswer | undefined) => void;
-  /** The batch is sent again after this many heartbeats. */
+  /** The number of heartbeats without an answer after which the batch is sent again. */
   readonly patience: number;
   /** The number of heartbeats since the batch was last sent, or since the origin showed that the batch has arrived. */
   beats: number;

@@ -4,10 +4,12 @@ import { atMost, bytesAt, DamagedCell, numberAt, type Row, type Statements } fro
 
 const COLUMNS = "last, first, kind, outcome, started, ended, actor, session, turn, changed";
 
-/** The maximum number of words that are remembered in each direction. */
+/** The maximum number of words in each of the two caches: from words to their numbers, and back. */
 const MOST_WORDS = 20_000;
 
-/** The ticks, by the event that was recorded last. Actors, sessions and turns are numbers of words, because they recur. */
+/**
+ * The ticks, by the last event of each. Actors, sessions and turns are stored as numbers of words, because they recur.
+ */
 export class TickTable {
   readonly #sql: Statements;
   readonly #ids = new Map<string, number>();

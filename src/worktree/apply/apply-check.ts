@@ -23,8 +23,8 @@ export interface CheckContext {
 }
 
 /**
- * Checks all steps before the first change: decides what each step does, or blocks it. Requires steps in path order,
- * folders before their contents.
+ * Checks all steps before the first change. Decides what each step does, or blocks the step. Requires steps in path
+ * order, folders before their contents.
  */
 export function checkSteps(context: CheckContext): void {
   const planned = new Map(context.steps.map((step) => [step.path, step]));
@@ -79,7 +79,7 @@ function keepOwnBits(step: Step): void {
 /**
  * Returns the stat of the entry with exactly the step's name; `undefined` if there is no such entry.
  *
- * The disk may find an entry with another name instead, if it treats both names as the same name. If that entry is to
+ * If the disk treats two names as the same name, it may find an entry with the other name instead. If that entry is to
  * be removed, notes its removal as the step's `alias`, which must precede the step. If that entry stays, blocks the
  * step. A step that is itself a removal ignores the other entry.
  */
@@ -298,7 +298,7 @@ function removesFolder(step: Step): boolean {
   return step.present?.kind === "dir" && (step.todo === "remove" || step.clear);
 }
 
-/** Blocks the removal of a folder unless everything in it is removed, too. */
+/** Blocks the removal of a folder, unless all of the folder's contents are removed, too. */
 function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   try {
     const held = heldBy(

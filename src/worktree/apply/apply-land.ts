@@ -80,7 +80,9 @@ export function landUnit(context: LandContext, unit: readonly Step[]): void {
   addAll(context.givenBack, unit);
 }
 
-/** True if a path is as the check found it, or is already in place because it was renamed together with its folder. */
+/**
+ * True if a path has the state that the check found, or is already in place because its folder was renamed into place.
+ */
 function isAsChecked({ root, inner, present, carrier, todo }: Step): boolean {
   if (carrier !== undefined) return true;
   try {
@@ -89,7 +91,7 @@ function isAsChecked({ root, inner, present, carrier, todo }: Step): boolean {
     if (present === undefined && foldsNames(root.traits) && !root.fs.isNamedSo(inner)) return true;
     return now === undefined || present === undefined ? now === present : isSameContent(present, now);
   } catch (error) {
-    // The step reports the error when it runs. A step with nothing to do never runs, so its path counts as changed.
+    // When the step runs, it reports the error. A step with nothing to do never runs, so its path counts as changed.
     if (errnoOf(error) === undefined) throw error;
     return todo !== "nothing";
   }
@@ -139,7 +141,7 @@ export function land(context: LandContext, step: Step): void {
 
 /**
  * Puts an alias (see `Step.alias`) and its contents back, because the name for which they were removed could not be
- * created. Blocks the steps of the alias and its contents, and the steps of that name and its contents.
+ * created. Blocks the steps of both names and of their contents.
  */
 function putBackAlias(context: LandContext, step: Step, { reason, detail }: Blocked): void {
   if (step.alias === undefined) return;
@@ -167,7 +169,7 @@ function landOne(context: LandContext, step: Step): void {
 
 function landNew(context: LandContext, step: Step): void {
   const { fs } = step.root;
-  // This path is staged inside a new folder. The rename of that folder has moved this path, too.
+  // This path is staged inside a new folder. The rename of that folder puts this path into place, too.
   if (step.carrier !== undefined) {
     if (!step.carrier.landed) block(step, "changed", "its folder was not put into place");
     return;
@@ -212,8 +214,8 @@ function moveToFree(step: Step, staged: WorkspacePath): void {
 }
 
 /**
- * True if the step's name is taken by now. If the step has an alias, the listing of the folder decides, because for a
- * moment the system may still find the removed alias under the new name.
+ * True if the step's name is taken by now. If the step has an alias, the listing of the folder decides: for a moment,
+ * the system may still find the removed alias under the new name.
  */
 function isTaken({ root: { fs, traits }, inner, alias }: Step): boolean {
   if (alias === undefined) return fs.lstat(inner) !== undefined;
@@ -301,7 +303,7 @@ function ensureAside(context: LandContext, step: Step): FileStat | undefined {
 
 /**
  * Moves the old file into the trash, on a file system without hard links. The path is missing until the new file is
- * renamed to it. If the apply is interrupted before that rename, a resumed apply accepts the missing path (see
+ * renamed to the path. If the apply is interrupted before that rename, a resumed apply accepts the missing path (see
  * `mayBeGone`).
  */
 function moveAside(step: Step): void {
@@ -348,8 +350,8 @@ function landMode(context: LandContext, step: Step): void {
 }
 
 /**
- * Moves a file or link to the trash. Removes a folder, together with files that an interrupted apply has staged in it.
- * If the folder holds anything else, blocks the step.
+ * Moves a file or link to the trash. Removes a folder, together with the files that an interrupted apply has staged in
+ * the folder. If the folder holds anything else, blocks the step.
  */
 export function remove(context: LandContext, step: Step): void {
   if (!isLive(step)) return;
@@ -397,8 +399,8 @@ function putBack(step: Step, from: WorkspacePath): void {
 
 /**
  * True if the path still has the file or link that the apply put there. If `isCertain` is set, an equal stat is enough
- * proof. Otherwise, the bytes are compared, because the stat may hide a write: somebody may have written the file
- * before the stat was taken, or afterwards within one tick of the clock.
+ * proof. Otherwise, the bytes are compared, because the stat may hide a write. The file may have been written before
+ * the stat was taken, or afterwards within one tick of the clock.
  */
 function isOwn({ root: { fs }, inner, after, stat, isCertain: showsWrites }: Step, now: FileStat): boolean {
   if (after?.hash === undefined || now.kind !== after.kind) return false;

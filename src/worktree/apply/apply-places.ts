@@ -7,11 +7,11 @@ import { receiversOf } from "../files/folder-places.ts";
 // This file chooses where new files are staged.
 //
 // - A file that is staged in the folder that receives it gets the right group, access control list and security label.
-//   This takes a place (`FolderPlaces`) in each of these folders.
+//   Such staging needs a place (`FolderPlaces`) in each receiving folder.
 // - In most folders, a new file gets the same attributes as in `staging.fresh`, the staging folder of the apply. Files
-//   for these *plain* folders are staged in `staging.fresh`. This costs much less, and does not wake the watchers of
-//   the folders. A program (`Disk.makesAlike`) finds the plain folders.
-// - This program runs in every apply with more than `FEW` files. It also runs if files were staged early
+//   for these *plain* folders are staged in `staging.fresh`. Staging there costs much less, and does not wake the
+//   watchers of the receiving folders. A program (`Disk.makesAlike`) finds the plain folders.
+// - The program runs in every apply with more than `FEW` files. The program also runs if files were staged early
 //   (`EarlyStage`), because these files already lie in `staging.fresh`. For any other apply, `PlainFolders` gives the
 //   answers that it remembers.
 

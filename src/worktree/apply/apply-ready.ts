@@ -19,7 +19,7 @@ export interface ApplyContext {
   readonly cache: StatCache;
   /** The stat caches of other worktrees in this process with the same folders. */
   readonly others: readonly StatCache[];
-  /** A folder in the store for staging, used if it is on the device of a root. */
+  /** A folder in the store for staging. The folder is used if it is on the same device as a root. */
   readonly staging: string | undefined;
   readonly nowNs: () => bigint;
   readonly workers?: RestoreWorkers | undefined;
@@ -176,7 +176,9 @@ async function staged(steps: readonly Step[], work: () => Promise<void>): Promis
   }
 }
 
-/** The error of a failed removal. It is wrapped in an object, because any value can be thrown, even `undefined`. */
+/**
+ * The error of a failed removal. The error is wrapped in an object, because any value can be thrown, even `undefined`.
+ */
 interface Failure {
   readonly error: unknown;
 }
@@ -230,8 +232,8 @@ async function attempt(empty: () => Promise<void>): Promise<Failure | undefined>
 const STEP = 64;
 
 /**
- * The progress of an apply, for people. The progress is the number of staged files, or the number of paths in their
- * final state if that is greater. Staged files count, because staging takes most of the time. The progress never
+ * Reports the progress of an apply to people. The progress is the number of staged files, or the number of paths in
+ * their final state if that is greater. Staged files count, because staging takes most of the time. The progress never
  * decreases.
  */
 export class ApplyProgress {

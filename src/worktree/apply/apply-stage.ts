@@ -93,7 +93,7 @@ async function stageWithWorkers(context: StageContext, workers: RestoreWorkers, 
   await stageContents(context, left.value, false);
 }
 
-/** Stages the wanted contents. `each`: syncs each file when it is written. */
+/** Stages the wanted contents. With `each`, syncs each file when it is written. */
 async function stageContents(context: StageContext, wanted: Wanted, each: boolean): Promise<void> {
   if (wanted.size === 0) return;
   const seen = new Set<Hash>();
@@ -337,8 +337,8 @@ async function makeDurable(context: StageContext, each: boolean): Promise<void> 
 }
 
 /**
- * Syncs a staged folder or file. Skips a file that was synced when it was written. With `each`, this applies to all
- * files; without `each`, only to the files that this process may not open again.
+ * Syncs a staged folder or file. Skips a file that was already synced right after it was written. With `each`, all
+ * files were synced then. Without `each`, only the files that this process may not open again were.
  */
 function syncStaged(disk: Disk, step: Step, each: boolean): void {
   const fs = step.stagedIn;

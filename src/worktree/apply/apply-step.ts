@@ -96,10 +96,7 @@ export function stopsAll(
   return blocked.reason !== "not-empty" || after !== undefined;
 }
 
-/**
- * True if the path was changed meanwhile, or is a folder that cannot be removed because its contents were changed
- * meanwhile.
- */
+/** True if the path was changed meanwhile, or is a folder that still has contents that were changed meanwhile. */
 function isOfMeanwhile({ reason, isMeanwhile }: Blocked): boolean {
   return reason === "changed" || isMeanwhile === true;
 }

@@ -128,8 +128,8 @@ export function checkChanges(context: ApplyContext, request: CheckRequest): Chec
 }
 
 /**
- * Removes the files that an apply with this token left in staging, and restores the modes of the folders that it made
- * writable.
+ * Removes the files that an apply with this token left in staging, and restores the modes of the folders that the apply
+ * made writable.
  */
 export function cleanUpApply(context: ApplyContext, token: string): void {
   for (const open of context.roots) {
@@ -152,8 +152,8 @@ function purgeLeftovers(root: ApplyRoot): void {
 }
 
 function makeSteps(context: ApplyContext, request: ApplyRequest): Step[] {
-  // A resumed apply tests again whether the store's staging folder can be used, because a remount of the root or the
-  // store may have interrupted the first run.
+  // A resumed apply tests again whether the store's staging folder can be used. The root or the store may have been
+  // mounted anew since the first run.
   const probesAgain = request.resume === true;
   const roots = context.roots.map((open) => {
     const options = { disk: context.disk, candidate: context.staging, token: request.token, probesAgain };
@@ -224,9 +224,9 @@ async function putIntoPlace(
   const unitOf = new Map<Step, readonly Step[]>();
   for (const unit of unitsOf(steps, request.together)) {
     holdUnits([unit]);
-    // The paths of a unit (a set of paths that change together) are put into place one by one if another entry must be
-    // removed first. Such an entry is in a folder that a file replaces, or has another name that the disk takes for one
-    // of the unit's names.
+    // A unit is a set of paths that change together. Its paths are put into place one by one if another entry must be
+    // removed first. That entry is in a folder that a file replaces, or has a name that the disk takes for one of the
+    // unit's names.
     if (unit.every((step) => !step.clear && step.alias === undefined && !early.has(step)))
       for (const step of unit) unitOf.set(step, unit);
   }
@@ -377,9 +377,8 @@ async function syncRoot(disk: Disk, { root }: ApplyRoot): Promise<boolean> {
 const LOST: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /**
- * Returns the `onLost` callback for `syncNames`. The callback blocks the steps whose folder somebody has exchanged,
- * because their changes are in the old folder, not in the folder that now has its name. A folder that this apply itself
- * removed needs no sync.
+ * Returns the `onLost` callback for `syncNames`. If somebody has exchanged a folder, the callback blocks the steps in
+ * the folder, because their changes are in the old folder. A folder that this apply itself removed needs no sync.
  */
 function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) => void {
   const taken = new Set(run.steps.filter((step) => step.landed && step.after?.kind !== "dir").map((step) => step.path));
@@ -392,7 +391,7 @@ function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) =
 
 /**
  * Remembers the applied paths. A file with recent times (see `isRacy`) counts as racy, unless the step is `isCertain`.
- * The next scan reads a racy file, because somebody may have written to it unseen.
+ * The next scan reads a racy file, because somebody may have written to the file unnoticed.
  */
 function rememberAll({ cache, others }: ApplyContext, applied: readonly Step[], startedNs: bigint): void {
   for (const { path, after } of applied) if (after === undefined) cache.remove(path);

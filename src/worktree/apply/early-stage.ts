@@ -39,15 +39,15 @@ interface EarlyStageOptions {
   readonly disk: Disk;
   /** The root that will receive the files. */
   readonly open: OpenRoot;
-  /** A folder in the store for staging. It is used if it is on the device of the root. */
+  /** A folder in the store for staging. The folder is used if it is on the same device as the root. */
   readonly candidate: string | undefined;
 }
 
 /**
- * Stages files while their contents are being fetched, before it is decided whether the files are put into the tracked
- * folder. No intent covers these files yet, so the next process that begins an early stage removes them. The files do
- * not count as durable: an apply that takes them over syncs them together with its own files. Only the process that
- * follows the origin has an early stage.
+ * Stages files while their contents are being fetched. At this time, it is not decided yet whether the files are put
+ * into the tracked folder. No intent covers the files, so the next process that begins an early stage removes them. The
+ * files do not count as durable: an apply that takes them over syncs them together with its own files. Only the process
+ * that follows the origin has an early stage.
  */
 export class EarlyStage {
   readonly #options: EarlyStageOptions;
@@ -195,8 +195,9 @@ export interface AdoptedTree {
 }
 
 /**
- * Gives each step of the first root the early-staged file with the step's content and mode, if there is one. Does
- * nothing with `keepMtime`, because the staged files have the time of their staging, not the recorded time.
+ * Looks for an early-staged file with the content and mode of each step of the first root, and notes the file in the
+ * step. Does nothing if `keepMtime` is set, because the staged files have the time of their staging, not the recorded
+ * time.
  */
 export function matchEarly(steps: readonly Step[], { files }: EarlyTree, { keepMtime }: ApplyRequest): void {
   if (keepMtime === true) return;

@@ -41,7 +41,9 @@ export class LooseModes {
     return true;
   }
 
-  /** Notes the mode that `restore` must set for a new folder. Until then, that folder is writable for its owner. */
+  /**
+   * Notes the mode that `restore` must set for a new folder. Until `restore`, that folder is writable for its owner.
+   */
   owe(root: ApplyRoot, folder: WorkspacePath, mode: number): void {
     if ((mode & 0o700) === 0o700) return;
     const modes = this.#modes.get(root) ?? new Map<WorkspacePath, number>();

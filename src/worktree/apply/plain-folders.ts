@@ -3,14 +3,14 @@ import type { Disk, FileStat } from "../../disk/disk.ts";
 import { RecentMap } from "../../util/recent-map.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
 
-/** The number of applies after which the program is asked again about a folder that nobody seems to have changed. */
+/** The number of applies after which the program (`Disk.makesAlike`) is asked again about an unchanged folder. */
 const USES = 256;
-/** The number of folders that are remembered at least. */
+/** The minimum number of folders that are remembered. */
 const FOLDERS = 4_096;
-/** After this number of questions in a row without an answer, the machine counts as one without the program. */
+/** The number of consecutive questions without an answer after which the machine counts as having no such program. */
 const MOST_UNANSWERED = 3;
 
-/** A state of a folder. Its change time changes with its owner, mode, access control list, label, and names. */
+/** A state of a folder. The change time shows each change of the owner, mode, access control list, label and names. */
 interface FolderState {
   readonly dev: bigint;
   readonly ino: bigint;
@@ -19,15 +19,15 @@ interface FolderState {
 
 interface Known extends FolderState {
   readonly isPlain: boolean;
-  /** `markOf` the folder with which the program has compared this folder. */
+  /** The mark (see `markOf`) of the staging folder with which the program has compared this folder. */
   readonly staging: string;
   /** The number of applies that have used this answer. */
   readonly uses: number;
 }
 
-/** The folders of a tracked folder that one apply puts new files into. */
+/** The folders, in one tracked folder, into which an apply puts new files. */
 interface Receivers {
-  /** The tracked folder, absolute. */
+  /** The absolute path of the tracked folder. */
   readonly root: string;
   /** Gives access to the tracked folder. */
   readonly fs: ConfinedFs;
@@ -35,29 +35,30 @@ interface Receivers {
 }
 
 interface Compared extends Receivers {
-  /** A folder in which files are staged, absolute. It exists. */
+  /** The absolute path of an existing folder in which files are staged. */
   readonly staging: string;
   /** The lasting folder in which `staging` was made. */
   readonly stagingRoot: string;
 }
 
 /**
- * Remembers for one process in which folders a new file gets the same group, access control list and label as in the
- * staging folder (*plain* folders). Files for these folders need no staging place of their own (`FolderPlaces`), which
- * costs more than the rest of a small write.
+ * Remembers the *plain* folders for one process. In a plain folder, a new file gets the same group, access control list
+ * and label as in the staging folder. Therefore, files for plain folders need no place in the folder itself
+ * (`FolderPlaces`). Such a place costs more than the rest of a small write.
  *
- * An answer of `Disk.makesAlike` holds until somebody else changes the folder. The changes of this process are no such
- * change: `keep` takes the state after them for the state that is known. An access control list that somebody changes
- * during an apply can go unnoticed; therefore the program is asked again after `USES` applies.
+ * A program (`Disk.makesAlike`) finds out whether a folder is plain. Its answer holds until somebody else changes the
+ * folder. After changes of this process itself, `keep` notes the new state, for which the answer still holds. If
+ * somebody changes an access control list during an apply, this class may not notice the change. Therefore, the program
+ * is asked again after `USES` applies.
  */
 export class PlainFolders {
   readonly #disk: Disk;
   readonly #known = new RecentMap<string, Known>(FOLDERS);
-  /** The number of applies that met a folder of which nothing was known, by the folder's absolute path. */
+  /** Maps the absolute path of a folder without an answer to the number of applies that met the folder. */
   readonly #unknown = new RecentMap<string, number>(FOLDERS);
   /** The folders whose known state was compared with the disk at the beginning of the present apply. */
   readonly #compared = new Set<string>();
-  /** The number of questions in a row to which there was no answer. */
+  /** The number of consecutive questions that the program has not answered. */
   #unanswered = 0;
 
   constructor(disk: Disk) {
@@ -70,10 +71,10 @@ export class PlainFolders {
   }
 
   /**
-   * Returns the plain folders among those of an apply. A folder counts as not plain if nothing is known of it. Asks the
-   * program about a folder when the second, fourth, eighth … apply meets it without an answer: most processes write to
-   * a folder once, and the program takes longer than a place for the files. An answer that has become too old is asked
-   * for again at once.
+   * Returns the plain folders among those of an apply. A folder without an answer counts as not plain. The second,
+   * fourth, eighth … apply that meets such a folder asks the program. The first apply does not ask, because most
+   * processes write to a folder only once, and the program takes longer than making a place. If an answer is too old,
+   * asks again at once.
    */
   async among({ root, fs, folders, staging, stagingRoot }: Compared): Promise<Set<WorkspacePath>> {
     const plain = new Set<WorkspacePath>();
@@ -111,8 +112,8 @@ export class PlainFolders {
   }
 
   /**
-   * Takes over the changes that an apply itself has made to the names in its folders. Takes over nothing for a folder
-   * that was not compared at the beginning of the apply, or whose last change was not one of its names.
+   * Notes the new states of the folders in which an apply has changed names. Skips a folder that was not compared at
+   * the beginning of the apply, or whose last change was not a change of names.
    */
   keep({ root, fs, folders }: Receivers): void {
     for (const folder of folders) {
@@ -138,7 +139,7 @@ function keyOf(root: string, folder: WorkspacePath): string {
   return folder === "" ? root : `${root}/${folder}`;
 }
 
-/** Returns a text that changes when another folder, or one with other attributes, is at the path. */
+/** Returns a text that differs between two folders, and between two states of a folder with different attributes. */
 function markOf(stat: FileStat | undefined): string {
   return stat === undefined ? "" : `${stat.dev} ${stat.ino} ${stat.uid} ${stat.gid} ${stat.mode}`;
 }

@@ -35,9 +35,9 @@ export interface RestoreWorkers {
     onWritten?: (files: number) => void,
   ): Promise<readonly (FileStat | undefined)[]>;
   /**
-   * Removes files beneath `base`. Resolves to false if some of the files may remain, because a removal failed, because
-   * no workers are running, or because there are so few files that the workers would not be faster. The caller then
-   * removes the remaining files.
+   * Removes files beneath `base`. Resolves to false if some of the files may remain. The caller then removes these
+   * files. Files remain if a removal failed, if no workers are running, or if the workers would not be faster for so
+   * few files.
    */
   remove(base: string, paths: readonly WorkspacePath[]): Promise<boolean>;
 }

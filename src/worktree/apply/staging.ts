@@ -21,7 +21,7 @@ const TOKEN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 
 /**
  * The staging folder of one apply, on the device of the root. The folder holds the apply's new files (`new/<n>`) and
- * the old files that the apply set aside (`old/<n>`). It lies in the store's staging folder if the store is on the
+ * the old files that the apply set aside (`old/<n>`). The staging folder lies in the store if the store is on the
  * device of the root; else in `<root>/.chronicle-tmp/`. New files that must be made in a particular folder are staged
  * in that folder itself (`places`).
  */
@@ -91,9 +91,9 @@ export class Staging {
   }
 
   /**
-   * True if the file system has hard links. Makes a hard link to find out, because the errno of a refused link is
-   * ambiguous: some file systems without hard links refuse a link with `EPERM`, but `EPERM` can also mean that only
-   * this link is not permitted.
+   * True if the file system has hard links. Makes a hard link to a file of its own to find out. The errno of any other
+   * refused link is ambiguous: `EPERM` can mean that the file system has no hard links, or that only this link is not
+   * permitted.
    */
   hasLinks(): boolean {
     this.#hasLinks ??= this.#tryLink();
@@ -223,8 +223,8 @@ function stagingIn(candidate: string, { root }: Pick<OpenRoot, "root">, disk: Di
 }
 
 /**
- * Maps the access to a root to a text that names the two folders (the store's staging folder and the root) between
- * which a rename was found to work.
+ * Maps the access to a root to a text that names two folders, the store's staging folder and the root. A rename between
+ * these two folders was found to work.
  */
 const reachable = new WeakMap<ConfinedFs, string>();
 
@@ -306,9 +306,9 @@ export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): 
 }
 
 /**
- * Removes the staging folders that scans have found, if they have not changed for `LONG_AGO_NS`. Such a folder may have
- * no note in the store's staging folder, because some file systems (btrfs) do not persist a folder and its note in the
- * order in which they were made.
+ * Removes the staging folders that scans have found, if they have not changed for `LONG_AGO_NS`. The store's staging
+ * folder may lack the note of such a folder, because some file systems (btrfs) do not persist the note before the
+ * folder.
  */
 export function sweepMet(
   disk: Disk,

@@ -24,8 +24,8 @@ export class SyncsBeside {
   }
 
   /**
-   * Starts the syncs of the finished files. Must be called when no more files are made, because a journaling file
-   * system makes the creation of a file wait for a sync that is under way.
+   * Starts the syncs of the finished files. Must be called when no more files are made. In a journaling file system,
+   * the creation of a file waits for a sync that is under way.
    */
   start(): void {
     for (const { fd } of this.#finished.splice(0)) {
@@ -37,8 +37,8 @@ export class SyncsBeside {
   }
 
   /**
-   * Waits for the syncs of all finished files, and closes all files. If a sync failed, rejects with the disk's error. In
-   * that case, some of the files may not be durable.
+   * Waits until all finished files are synced, and closes all files. If a sync failed, rejects with the disk's error.
+   * Some of the files may then not be durable.
    */
   async end(): Promise<void> {
     // A finished file must never count as durable without a sync.

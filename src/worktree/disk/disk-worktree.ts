@@ -53,7 +53,9 @@ export interface DiskWorktreeOptions {
   readonly roots: readonly TrackedRoot[];
   /** The file that keeps the stat cache for the next process. The loss of this file does no harm. */
   readonly cacheFile: string;
-  /** A folder in the store for staging. It is used for the roots on its device, and made when it is needed. */
+  /**
+   * A folder in the store for staging. The folder is made when it is needed, and is used for the roots on its device.
+   */
   readonly staging: string | undefined;
   /** Folders of the store. They are never captured, even if they lie in a tracked folder. */
   readonly storeFolders: readonly string[];
@@ -80,8 +82,8 @@ export interface DiskWorktreeOptions {
    * The open worktrees of this process, of any workspace. This worktree adds itself. Default: there are no other
    * worktrees.
    *
-   * Worktrees with the same `cacheFile` have the same folders. After an apply, the stats of the files that it has put
-   * into place also enter the stat caches of these worktrees, if the stats are certain (`isCertain`). The other
+   * Worktrees with the same `cacheFile` have the same folders. After an apply, the stats of the files that were put
+   * into place also enter the stat caches of these worktrees, provided that the stats are certain (`isCertain`). These
    * worktrees then need not read the files.
    */
   readonly openHere?: Set<DiskWorktree> | undefined;
@@ -99,7 +101,7 @@ export class DiskWorktree implements Worktree {
   readonly #options: DiskWorktreeOptions;
   #open: readonly OpenRoot[];
   readonly #watches = new Set<RootsWatchHandle>();
-  /** The tokens of the applies of which no files are left in staging. */
+  /** The tokens of the applies that have left no files in staging. */
   readonly #clean = new Set<string>();
   readonly #bin = new TrashBin();
   readonly #plain: PlainFolders;
@@ -181,8 +183,8 @@ export class DiskWorktree implements Worktree {
   }
 
   /**
-   * Returns a text that changes when an exclude file (`.git/info/exclude`) changes. Texts are compared, because the
-   * watcher does not watch git folders.
+   * Returns a text that changes when an exclude file (`.git/info/exclude`) changes. Callers compare two such texts,
+   * because the watcher does not watch git folders.
    */
   #excludesNow(): string {
     const stats = this.roots.map(({ folder }) => this.#git.files.peek(join(folder, EXCLUDE_FILE)));

@@ -403,8 +403,8 @@ class WatchBarrier {
   }
 
   /**
-   * Starts the barrier. If the disk cannot watch folders, or the system refuses the folder or the watch (the disk is
-   * full, no watches are left), every `pass` resolves to false. The callers then scan everything.
+   * Starts the barrier. If the barrier cannot be started, every `pass` resolves to false, and the callers scan
+   * everything. Causes: the disk cannot watch folders or is full, or no watches are left.
    */
   start(): void {
     if (this.#watch !== undefined) return;
@@ -483,8 +483,8 @@ interface FolderWatchOptions {
   readonly disk: Disk;
   readonly folder: string;
   /**
-   * If given, only this name in the folder is watched, together with the names of the files that could form one unit
-   * with it (an SQLite database and its companion files). Default: everything.
+   * If given, only this name in the folder is watched, together with the names of the companion files that an SQLite
+   * database of this name would have. Default: everything.
    */
   readonly only?: string | undefined;
   readonly skipped: ReadonlySet<string>;
@@ -601,8 +601,8 @@ class FolderWatch {
     const name = decodeName(bytes);
     const path = childOf(folder.path, name);
     const isMeant = this.#isMeant(folder, name);
-    // The end of a removed folder's watch is reported as an event with the folder's own name. This event looks as if a
-    // child with that name were gone.
+    // The end of a removed folder's watch is reported as an event with the folder's own name. The event looks the same
+    // as one about a removed child with that name.
     if (listed && name === this.#nameOf(folder)) folder.mayHaveEnded = true;
     try {
       // The name was added, removed or replaced, so it may belong to a new folder.
@@ -619,8 +619,8 @@ class FolderWatch {
   #isMeant(folder: Watched, name: string): boolean {
     const { only } = this.#options;
     if (only === undefined || folder.path !== ROOT) return true;
-    // If `only` is a database, the files beside it may form one unit with it. Only a scan finds out whether `only` is a
-    // database.
+    // If `only` is a database, files beside `only` may form one unit with the database. Only a scan finds out whether
+    // `only` is a database.
     return unitOf(only as WorkspacePath).includes(name as WorkspacePath);
   }
 

@@ -29,10 +29,10 @@ export interface FoundFile {
 export type WantedFiles = ReadonlyMap<Hash, number | undefined>;
 
 /**
- * Searches all files and links below `folder`, which is an absolute path with all links resolved, for the wanted
- * contents. Does not follow links, and opens no special file. Reads a file only if a wanted content has the same size
- * or an unknown size. Ignores bytes that are appended after the file was opened. Skips files and folders that cannot be
- * read.
+ * Searches all files and links below `folder` for the wanted contents. `folder` must be an absolute path with all links
+ * resolved. Does not follow links, and opens no special file. Reads a file only if a wanted content has the size of the
+ * file, or an unknown size. Ignores bytes that are appended after the file was opened. Skips files and folders that
+ * cannot be read.
  */
 export async function* findInFolder(disk: Disk, folder: string, wanted: WantedFiles): AsyncGenerator<FoundFile, void> {
   using fs = new ConfinedFs(disk, folder);

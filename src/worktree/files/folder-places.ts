@@ -39,7 +39,7 @@ const REFUSED: ReadonlySet<string> = new Set([
 
 export interface FolderPlacesOptions {
   readonly disk: Disk;
-  /** The tracked folder, absolute. */
+  /** The absolute path of the tracked folder. */
   readonly root: string;
   /** The name of this apply's staging folder. */
   readonly own: string;

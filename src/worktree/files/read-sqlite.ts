@@ -8,9 +8,9 @@ import type { StableSink } from "./read-stable.ts";
 import { isSameStat } from "./same-stat.ts";
 
 // This file reads a live SQLite database together with its companion files (`-wal`, `-journal`). The database and its
-// companion files are called a unit. SQLite can open the copies of a unit as it could open the originals after a crash.
-// The files are read as plain bytes, because SQLite could change the database (by a checkpoint) when it opens the
-// database.
+// companion files are called a unit. SQLite can open the copies of a unit in the same way as it could open the
+// originals after a crash. The files are read as plain bytes, because SQLite could change the database (by a
+// checkpoint) when it opens the database.
 //
 // The database is read before its companion files. A checkpoint writes a page into the database only after the page is
 // in the `-wal`. A transaction overwrites a page only after the old page is in the `-journal`. Therefore, the companion
@@ -212,8 +212,8 @@ function readPart(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looked
 }
 
 /**
- * Reads at most `size` bytes, which is the size of the file when it was opened. This leaves out frames that were
- * appended to a `-wal` later. The database was read before the `-wal`, and needs none of these frames.
+ * Reads at most `size` bytes, which is the size of the file when it was opened. Frames that were appended to a `-wal`
+ * later are therefore left out. The database was read before the `-wal`, and needs none of these frames.
  */
 function readUpTo(
   fs: ConfinedFs,

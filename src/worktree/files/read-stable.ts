@@ -77,7 +77,7 @@ export function readStable(fs: ConfinedFs, path: WorkspacePath, sink: StableSink
   }
 }
 
-/** The errnos of a failed open that can mean that, at that moment, the path did not exist or was no regular file. */
+/** The errnos of a failed open that can mean that the path did not exist at that moment, or was no regular file. */
 const REPLACED: ReadonlySet<string> = new Set(["ENOENT", "ELOOP", "ENOTDIR", "ENXIO"]);
 
 interface Source {

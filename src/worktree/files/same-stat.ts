@@ -1,8 +1,8 @@
 import type { FileStat } from "../../disk/disk.ts";
 
 /**
- * The time, in ns, after a change of a file, during which a read of the file is racy. The clocks of file systems are
- * coarse, so a change soon after a racy read may leave the file's times as they are.
+ * The time, in ns, for which reads of a file are racy after a change of the file. The clocks of file systems are
+ * coarse, so a further change soon after a racy read may leave the file's times as they are.
  */
 const RACY_NS = 2_000_000_000n;
 
@@ -27,7 +27,7 @@ export function isSameStat(a: FileStat, b: FileStat): boolean {
 }
 
 /**
- * True if two stats are of the same file, and its bytes are the same as far as size and mtime show. Names and mode may
+ * True if two stats are of the same file, and neither size nor mtime shows a change of its bytes. Names and mode may
  * differ.
  */
 export function isSameContent(a: FileStat, b: FileStat): boolean {

@@ -46,8 +46,8 @@ const ZEROS = "0".repeat(40);
  * Changes a repository under git's own locks: see `GitStates.apply`.
  *
  * 1. The change is refused if it is impossible or harmful (see refuse-git-change.ts).
- * 2. The objects are put into the repository. They can stay there if a later step fails, because unreachable objects do
- *    no harm.
+ * 2. The objects are put into the repository. The objects can stay there if a later step fails, because unreachable
+ *    objects do no harm.
  * 3. `index.lock` is taken. From then on, no other git process changes the index, and most commands of git fail.
  * 4. Every present value is compared with `before` and `after`. The new files are written beside their places.
  * 5. The values are set in this order: HEAD (under `HEAD.lock`), the refs, the files of unfinished operations, the
@@ -366,9 +366,9 @@ function logHead({ disk, folders: { own }, now }: GitTarget, change: GitChange |
 }
 
 /**
- * Sets the refs in one transaction of git. Git refuses a transaction that deletes `a` and creates `a/b`, or the other
- * way round. In such a case, the deletions are made first, in a transaction of their own. Returns the reason if git
- * refuses.
+ * Sets the refs in one transaction of git. Git refuses a transaction that deletes `a` and creates `a/b`, or that
+ * deletes `a/b` and creates `a`. For such changes, the deletions are made first, in a transaction of their own. Returns
+ * the reason if git refuses.
  */
 async function setRefs(
   target: GitTarget,

@@ -1,7 +1,8 @@
 import { REF } from "../../core/records/git-record.ts";
 import { type GitCommand, type RunGit, safeGit } from "./run-git.ts";
 
-// Changes what refs in tables have besides the refs themselves. Git writes the tables, under its own lock.
+// This file sets HEAD and the list of stashes of a repository whose refs are in tables (reftables). Git writes the
+// tables, under its own lock.
 
 export interface TabledTarget {
   readonly run: RunGit;
@@ -26,9 +27,10 @@ export interface TabledStashes {
 }
 
 /**
- * Sets the list of stashes to these lines of a reflog, from what it is now. Each step is a change of its own, so after a
- * power loss the list is a part of `to`, from its oldest line on, which the next call completes. Git makes each step only
- * if the ref still has the value that the step before it has left. Returns the reason if git refuses.
+ * Changes the list of stashes from `from`, its present state, to the lines `to` of a reflog. Git adds one line at a
+ * time. Therefore, after a power loss, the list may have only the oldest lines of `to`. The next call then adds the
+ * others. Git makes each step only if the ref still has the value that the previous step has set. Returns the reason if
+ * git refuses.
  */
 export async function setTabledStashes(
   target: TabledTarget,
@@ -40,7 +42,7 @@ export async function setTabledStashes(
   const isBegun = ref !== undefined && isStartOf(lines, to) && (lines.length > 0 || ref === first);
   // Without a line, git may still have the ref, and writes no line if the ref stays as it is.
   if (!isBegun && ref !== undefined) {
-    // Without the ref, its reflog is gone as well.
+    // Git deletes the reflog together with the ref.
     const problem = await ranGit(target, safeGit(target.gitDir, ["update-ref", "--no-deref", "-d", STASH, ref]));
     if (problem !== undefined) return problem;
   }
@@ -62,7 +64,7 @@ export async function setTabledStashes(
   return undefined;
 }
 
-/** True if a list begins with all lines of another one. */
+/** True if the list `all` begins with all lines of `lines`. */
 export function isStartOf(lines: readonly string[], all: readonly string[]): boolean {
   return lines.length <= all.length && lines.every((line, i) => line === all[i]);
 }
@@ -79,8 +81,8 @@ const STASH = "refs/stash";
 const LINE = /^[0-9a-f]+ ([0-9a-f]+) (.*) <(.*)> (\d+ [+-]\d{4})\t(.*)$/;
 
 /**
- * Returns the command that makes the next line of the list of stashes, if the ref still has the old value (`undefined`:
- * if there is no ref), and the new value. Returns `undefined` if it is no such line.
+ * Returns the command that adds a line to the list of stashes, and the value that the ref then has. The command fails
+ * unless the ref has the value `old` (`undefined`: no ref). Returns `undefined` if the line is damaged.
  */
 function pushStash(
   gitDir: string,

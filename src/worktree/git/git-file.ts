@@ -8,7 +8,7 @@ import { dropFile, writeNewFile } from "./new-file.ts";
 
 /**
  * The `.git` file of a submodule or of a linked working tree names the git folder. Captures do not take this file. If
- * it is removed, git no longer finds the repository, although nothing of the repository is lost.
+ * the file is removed, git no longer finds the repository, although the repository itself is complete.
  */
 
 /** The maximum size, in bytes, of a `.git` file. Such a file has one line. */
@@ -19,8 +19,8 @@ const STAGED = ".git.chronicle-new";
 const CHANGED = "the file .git was changed since";
 
 /**
- * Returns the bytes of the `.git` file at `path`; `undefined` if there is no regular file, or it is too large. Follows
- * no link.
+ * Returns the bytes of the `.git` file at `path`; `undefined` if there is no regular file, or if the file is too large.
+ * Follows no link.
  */
 export function readGitFile(fs: ConfinedFs, path: WorkspacePath): Buffer | undefined {
   const { path: inner } = splitRoot(path);
@@ -123,14 +123,14 @@ function place(
   }
 }
 
-/** Returns a name of the repository whose `.git` is at `path`, for people. */
+/** Returns words that name, for people, the repository whose `.git` is at `path`. */
 export function nameOfRepository(path: WorkspacePath): string {
   const { path: inner } = splitRoot(path);
   if (inner === "") return "some git repositories";
   return inner === ".git" ? "the git repository" : `the git repository in ${displayPath(parentOf(inner))}`;
 }
 
-/** Returns a state with one more value. */
+/** Returns a copy of a state with one more value. */
 export function withValue(state: GitState, name: string, value: string): GitState {
   return { ...state, values: new Map([...state.values, [name, value]]) };
 }

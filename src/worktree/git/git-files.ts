@@ -6,7 +6,7 @@ import { decodeName, pathToBytes } from "../../core/values/path.ts";
 import { readFully } from "../../disk/write-fully.ts";
 import { isRacy, isSameStat } from "../files/same-stat.ts";
 
-/** The largest index that is read, in bytes. 256 MiB hold about two million paths. */
+/** The maximum size, in bytes, of an index that is read. 256 MiB hold about two million paths. */
 const MOST_INDEX_BYTES = 256 * 1024 ** 2;
 
 /** The text of a configuration or an ignore file, or the reason why the file is not used. */
@@ -71,8 +71,8 @@ export class GitFiles {
   }
 
   /**
-   * True if a path that the last full scan asked for has changed since that scan. An index counts as changed only if it
-   * names other paths. False before the first full scan.
+   * True if a path that the last full scan asked for has changed since that scan. An index counts as changed only if
+   * the paths in the index have changed. False before the first full scan.
    */
   moved(): boolean {
     return [...this.#seen.values()].some((seen) => this.#hasMoved(seen));
@@ -96,7 +96,8 @@ export class GitFiles {
   }
 
   /**
-   * Returns the stat of a path without following a link; `undefined` if there is nothing, or the stat cannot be read.
+   * Returns the stat of a path without following a link; `undefined` if the path does not exist, or the stat cannot be
+   * read.
    */
   stat(path: string): FileStat | undefined {
     const stat = this.#stat(path);

@@ -7,7 +7,7 @@ import type { ConfinedFs, OpenedFile } from "../files/confined-fs.ts";
 export interface GitFolderPair {
   /** The folder of this working tree: HEAD, the index, unfinished operations. */
   readonly own: ConfinedFs;
-  /** The folder that all working trees share: refs, packed refs, stash. It can be the same object as `own`. */
+  /** The folder that all working trees share: refs, packed refs, stash. `common` can be the same object as `own`. */
   readonly common: ConfinedFs;
   readonly hashBytes: 20 | 32;
   /** True if the repository has no main working tree, so that HEAD in `common` belongs to no working tree. */

@@ -11,8 +11,8 @@ export type KnownGitFolders = NotedMap<true, string>;
 /**
  * The folders in which git keeps its own state ("git folders"), each known by device and inode. A git folder need not
  * be called `.git`, for three reasons. A repository may be made with `--separate-git-dir`. A bare repository may have
- * separate working trees. A mount may give a folder a second name. A git folder stays known after the `.git` that led
- * to it is gone, because its contents are still git's own state.
+ * separate working trees. A mount may give a folder a second name. If the `.git` that led to a git folder is removed,
+ * the folder stays known, because its contents are still git's own state.
  */
 export class GitFolders {
   readonly #files: Pick<GitFiles, "peek">;

@@ -9,8 +9,8 @@ import type { GitFolders } from "./git-folders.ts";
 import { readGitSettings, type GitPlaces, type GitSettings, type GitUser } from "./git-settings.ts";
 
 /**
- * The maximum number of bytes that are read of an ignore file. It is one byte more than is allowed, so that the filter
- * can report a file that is too long.
+ * The maximum number of bytes that are read of an ignore file. This number is one byte more than the allowed size, so
+ * that the filter can report a file that is too long.
  */
 export const MOST_RULE_BYTES = MAX_RULE_FILE_BYTES + 1;
 
@@ -153,8 +153,8 @@ export class RepositoryFinder {
 
 /**
  * Returns the ignore files of a repository that lie outside of the root or in the git folder, lowest precedence first.
- * `problems` names the files that cannot be used. `isOwnExclude`: true if the exclude file lies in the root, so that it
- * is read together with the root's ignore files.
+ * `problems` names the files that cannot be used. `isOwnExclude`: true if the exclude file lies in the root. That file
+ * is then left out, because it is read together with the root's ignore files.
  */
 export function repositoryRules(
   files: GitFiles,
@@ -189,8 +189,8 @@ export function repositoryRules(
 }
 
 /**
- * Returns the rule that leaves out the root or a folder above it, for people; `undefined` if no rule does. The root is
- * tracked in spite of such a rule, because a person has chosen it.
+ * Returns, for people, the rule that leaves out the root or a folder above the root; `undefined` if there is no such
+ * rule. The root is tracked in spite of such a rule, because a person has chosen it.
  */
 export function ruleOnRoot(rules: readonly RuleFile[], { place, settings }: GitRepository): string | undefined {
   const names = place.above.split("/");

@@ -12,7 +12,7 @@ const MOST_DEEP = 10;
 const SYSTEM = "/etc/gitconfig";
 
 export interface GitUser {
-  /** The user's home folder. If it is unknown, `~/.gitconfig` is not read. */
+  /** The user's home folder. If the home folder is unknown, `~/.gitconfig` is not read. */
   readonly home?: string | undefined;
   /** The folder of the user's configurations, usually `~/.config`. */
   readonly configHome?: string | undefined;

@@ -25,7 +25,7 @@ const MOST_BYTES = 64 * 1024 ** 2;
 /** The maximum number of reflogs of refs. Further reflogs of refs are not kept. */
 const MOST_LOGS = 500;
 
-/** How often the folder of a list of tables is walked through at most. */
+/** The maximum number of walks through a folder of reftables. */
 const MOST_TRIES = 5;
 
 /** The folders of refs that every repository has, even if they contain no ref. */
@@ -77,7 +77,7 @@ export interface KeptFoldersParts {
   /** The absolute path of a private folder of the store, for the objects and notes. */
   readonly place: string;
   readonly nowNs: () => bigint;
-  /** See `ObjectLinks`. */
+  /** Returns true if no work is in progress that may need objects that a repository no longer has. */
   readonly isIdle: () => Promise<boolean>;
   /** True if contents may be missing in the store, so that all contents are passed to `keep` again. */
   readonly isForgotten: boolean;
@@ -90,7 +90,7 @@ export interface KeptFoldersParts {
  * contents. Objects are kept as hard links in the store (see `ObjectLinks`). HEAD, the refs and the index are not kept
  * here, because the recorded state of git contains them.
  *
- * The notes for the next time are files, because most commands run in a process of their own.
+ * The notes for the next call of `keep` are stored in files, because most commands run in a process of their own.
  */
 export class KeptFolders {
   readonly #parts: KeptFoldersParts;
@@ -110,7 +110,7 @@ export class KeptFolders {
     const walk = new FolderWalk({ own, isReftable, keep, known: isForgotten ? NO_NOTE : note, nowNs: nowNs(), erased });
     try {
       makePlace(disk, this.#parts.place, place);
-      // The path comes first: from here on, `collectKept` knows that the place belongs to a repository.
+      // The path is written first. From then on, `collectKept` knows that the place belongs to a repository.
       if (note.path !== path) text = this.#write(place, text, { ...note, path });
       await walk.all();
       using into = new ConfinedFs(disk, `${place}/files`);
@@ -152,7 +152,7 @@ export class KeptFolders {
     }
   }
 
-  /** Writes the note unless it is the same as before. Returns its text. */
+  /** Writes the note, unless its text equals `before`. Returns the text. */
   #write(place: string, before: string, note: Note): string {
     const { disk } = this.#parts;
     const text = JSON.stringify(note);
@@ -181,12 +181,13 @@ export function keptObjects(disk: Disk, folder: string, path: WorkspacePath): Co
 }
 
 /**
- * Removes what is kept of git folders and belongs to no repository any more. Returns the bytes that were freed.
- * `absolute` returns the absolute path of a `.git`.
+ * Removes the kept parts of git folders that belong to no repository any more. Returns the number of bytes that were
+ * freed. `absolute` returns the absolute path of a `.git`.
  *
- * Work that has just begun may already rely on a place, and not yet be in the log. So the places get another name first.
- * Then each is looked at once more, and `isIdle` is asked once more. A place that is used gets its name back.
- * A repository that cannot be read keeps what is kept of it.
+ * A place is the folder with everything that is kept of one repository. Work that has just begun may rely on a place,
+ * and may not be in the log yet. Therefore, the unused places first get another name. Then each of them is checked once
+ * more, and `isIdle` is called once more. A place that is used after all gets its name back. The place of a repository
+ * that cannot be read stays.
  */
 export async function collectKept(parts: CollectParts, absolute: (path: WorkspacePath) => string): Promise<number> {
   const { disk, isIdle } = parts;
@@ -211,10 +212,15 @@ export async function collectKept(parts: CollectParts, absolute: (path: Workspac
 type CollectParts = Pick<KeptFoldersParts, "disk" | "place" | "isIdle" | "nowNs">;
 
 const HOUR_NS = 3_600n * 1_000_000_000n;
-/** A place with this ending is being removed. Its note goes first, so that a part of a place has no note. */
+/**
+ * The ending of the name of a place that is being removed. The note is removed first. Therefore, a place that is
+ * removed only in part has no note.
+ */
 const GONE = ".gone";
 
-/** Returns what `work` returns. If the disk refuses it, returns `otherwise`: what is left is removed the next time. */
+/**
+ * Returns the result of `work`, or `otherwise` if the disk refuses the work. The next collection removes what is left.
+ */
 function orLeft<T>(work: () => T, otherwise: T): T {
   try {
     return work();
@@ -227,7 +233,7 @@ function orLeft<T>(work: () => T, otherwise: T): T {
 interface PlacesToFree {
   /** The places that belong to no repository. */
   readonly unused: string[];
-  /** The places, without their ending, that a process had begun to remove. */
+  /** The paths, without `GONE`, of the places that a process has begun to remove. */
   readonly removed: string[];
   readonly objects: UnusedObjects[];
 }
@@ -249,7 +255,8 @@ function placesToFree(parts: CollectParts, absolute: (path: WorkspacePath) => st
         else objects.release();
         return;
       }
-      // Without a path, the repository may be there. Work that uses the place writes the path.
+      // If the place has no note with a path, its repository may exist. Work that uses the place writes the path, so an
+      // old place without a path is unused.
       const isYoung = gitDir === undefined && (disk.lstat(at)?.ctimeNs ?? 0n) > nowNs() - 24n * HOUR_NS;
       if (!isYoung) found.unused.push(at);
     }, undefined);
@@ -261,7 +268,10 @@ function changedNs(disk: Disk, path: string): bigint {
   return disk.lstat(path)?.mtimeNs ?? 0n;
 }
 
-/** A place that still has its note was put aside by a process that was then killed, and may be in use. */
+/**
+ * Looks at a place with the ending `GONE`. If the place still has its note, the process that renamed the place was
+ * killed, and the place may be in use. Such a place gets its name back.
+ */
 function lookAtGone(disk: Disk, gone: string, { removed }: PlacesToFree): void {
   const at = gone.slice(0, -GONE.length);
   if (disk.lstat(`${gone}/note.json`) === undefined) return void removed.push(at);
@@ -269,7 +279,10 @@ function lookAtGone(disk: Disk, gone: string, { removed }: PlacesToFree): void {
   putBack(disk, gone, at);
 }
 
-/** Returns the absolute path of the `.git` to which a place belongs, by its note in `folder`; `undefined` if unknown. */
+/**
+ * Returns the absolute path of the `.git` to which a place belongs, as the note in `folder` says; `undefined` if
+ * unknown.
+ */
 function gitDirOf(
   { disk, place }: CollectParts,
   absolute: (path: WorkspacePath) => string,
@@ -279,7 +292,7 @@ function gitDirOf(
   return path === undefined || placeOf(place, path) !== at ? undefined : absolute(path);
 }
 
-/** Gives a place another name. Returns false, and gives its name back, if it belongs to a repository after all. */
+/** Renames a place. If the place belongs to a repository after all, gives the place its name back and returns false. */
 function putAside(parts: CollectParts, absolute: (path: WorkspacePath) => string, at: string): boolean {
   const { disk } = parts;
   const gone = `${at}${GONE}`;
@@ -295,7 +308,9 @@ function putAside(parts: CollectParts, absolute: (path: WorkspacePath) => string
   return !isUsed;
 }
 
-/** Gives a place its name back. If work has made the place anew meanwhile, that gets what it lacks. */
+/**
+ * Gives a place its name back. If other work has made the place anew meanwhile, completes the new place from the old.
+ */
 function putBack(disk: Disk, gone: string, at: string): void {
   if (disk.lstat(at) === undefined) return disk.rename(gone, at);
   for (const { name, kind } of disk.list(gone)) {
@@ -306,7 +321,7 @@ function putBack(disk: Disk, gone: string, at: string): void {
   removeTree(disk, gone);
 }
 
-/** Removes all that is kept of one repository, and was put aside. Returns the bytes that were freed. */
+/** Removes a place that was renamed (`putAside`). Returns the number of bytes that were freed. */
 function removePlace(disk: Disk, gone: string): number {
   const note = `${gone}/note.json`;
   const bytes = ownBytes(disk, gone);
@@ -315,7 +330,7 @@ function removePlace(disk: Disk, gone: string): number {
   return bytes;
 }
 
-/** Returns the bytes of the files in a folder that have no other name. */
+/** Returns the total size, in bytes, of those files in a folder that have no other name (hard link). */
 function ownBytes(disk: Disk, folder: string): number {
   let bytes = 0;
   for (const { name, kind } of disk.list(folder)) {
@@ -373,9 +388,9 @@ interface UnreadFile {
 }
 
 /**
- * Walks through a git folder. Does not read or list again a file or folder whose stat is the same as the last time, so
- * that an unchanged file or folder costs a single stat. Stops at the first problem. Reads files only at the end, so
- * that nothing of a folder with a problem is kept.
+ * Walks through a git folder. An unchanged file or folder costs a single stat: if its stat is the same as the last
+ * time, it is not read or listed again. Stops at the first problem. Reads files only at the end, so that nothing of a
+ * folder with a problem is kept.
  */
 class FolderWalk {
   items: GitFolderItem[] = [];
@@ -386,7 +401,7 @@ class FolderWalk {
   problem: string | undefined;
   readonly #parts: WalkParts;
   readonly #unread: UnreadFile[] = [];
-  /** The tables in each list of tables that was read. */
+  /** Maps each list of tables (`tables.list`) that was read to the tables that it names. */
   readonly #lists = new Map<string, readonly string[]>();
   #counted = 0;
   #bytes = 0;
@@ -403,7 +418,7 @@ class FolderWalk {
     if (!this.objects.includes("objects")) this.#miss("its objects lie in another folder");
     await this.#readAll();
     for (let tries = 1; tries < MOST_TRIES && this.#torn().length > 0; tries += 1) await this.#again(this.#torn());
-    // Such a list is read again the next time, also if it does not change.
+    // A list that still names a missing table is read again at the next walk, even if the list is unchanged.
     for (const list of this.#torn()) delete this.seenFiles[list];
     // The items are sorted, so that equal git folders give equal items. (Known files are added before the files that
     // are read.)
@@ -471,7 +486,7 @@ class FolderWalk {
   /**
    * True for the files that can be made anew from the recorded state of git. If the refs are in tables, the tables are
    * kept as files. In that case, HEAD and `refs` are kept as files, too: they hold no refs, and only keep older
-   * versions of git away.
+   * versions of git from using the repository.
    */
   #isLeftOut(path: WorkspacePath): boolean {
     const isOfRefs = path === "HEAD" || path === "refs";

@@ -26,11 +26,12 @@ export interface FoundFolder {
 }
 
 /**
- * True if a git folder is gone or was replaced, has lost all of its objects, or has lost all of its packs. The recorded
- * state of such a git folder cannot be restored from what is left in the folder.
+ * True if a git folder is gone or was replaced, has lost all of its objects, or has lost all of its packs. The
+ * remaining contents of such a git folder are not enough to restore its recorded state.
  *
  * If only the inode of the folder `objects` is different, the git folder does not count as replaced, because a file
- * system may give other inodes after a new mount. At least one object of the sample must be gone, too.
+ * system may give other inodes after a new mount. At least one object of the sample (the names of some objects that the
+ * git folder had) must be gone, too.
  */
 export function isLost(found: FoundFolder): boolean {
   const { disk, gitDir, folder } = found;

@@ -44,8 +44,8 @@ export interface SeenFolder {
 }
 
 /**
- * A failure to keep objects. For `RETRY_NS`, keeping them is not tried again while the folders in `marks` stay the
- * same.
+ * A failure to keep objects. Within `RETRY_NS` after the failure, the next attempt is made only if a folder in `marks`
+ * has changed.
  */
 export interface SeenFailure {
   readonly problem: string;
@@ -79,14 +79,14 @@ export interface LinkedObjects {
 interface LinkParts {
   readonly disk: Disk;
   readonly from: ConfinedFs;
-  /** The folder for the links. It must exist. */
+  /** The folder for the links. The folder must exist. */
   readonly into: ConfinedFs;
   readonly nowNs: bigint;
   /** Returns true if no work is in progress that may need files that the repository no longer has. */
   readonly isIdle: () => Promise<boolean>;
 }
 
-/** The error if not all objects can be kept. The message is the reason, for people. */
+/** The error if not all objects can be kept. The message says why, for people. */
 class UnkeptObjects extends Error {}
 
 /**
@@ -94,8 +94,9 @@ class UnkeptObjects extends Error {}
  * into an existing object file, so a link costs no space as long as the repository has the file. If links are
  * impossible, copies the files, provided that their total size is small.
  *
- * Follows no link of the repository, and keeps only regular files. A folder whose stat is the same as the last time is
- * not listed again, because git makes and removes files of objects, but does not change them.
+ * Follows no link of the repository, and keeps only regular files. If the stat of a folder is the same as the last
+ * time, the folder is not listed again. The stat is enough, because git makes and removes object files, but does not
+ * change them.
  */
 export class ObjectLinks {
   readonly #parts: LinkParts;
@@ -253,8 +254,9 @@ export class ObjectLinks {
   }
 
   /**
-   * Keeps a file under a name under which a file is kept already. Replaces the kept file if it is another file. Returns
-   * false if the kept file must stay, because its name is a hash of its content and earlier work may need that content.
+   * Keeps a file under a name under which a file is kept already. If the kept file is not the same file as the new one,
+   * replaces the kept file. Returns false if the kept file must stay, because its name is a hash of its content and
+   * earlier work may need that content.
    */
   async #keepAgain(path: WorkspacePath): Promise<boolean> {
     const { into } = this.#parts;
@@ -336,7 +338,7 @@ export class UnusedObjects {
   readonly #folders: WorkspacePath[] = [];
   readonly #since: bigint;
 
-  /** Work that has just begun may rely on the files of a folder that has changed after `since` (in ns). They stay. */
+  /** Files in a folder that has changed after `since` (ns since the epoch) stay, because new work may rely on them. */
   constructor(
     disk: Disk,
     { gitDir, kept, since }: { readonly gitDir: string; readonly kept: string; readonly since: bigint },
@@ -401,7 +403,7 @@ export class UnusedObjects {
 const TOO_LARGE_TO_COPY =
   "its objects are on another file system than Chronicle's store, and are too large to be copied (more than 64 MiB)";
 
-/** Returns a text that identifies the state of a file or folder. After each change, the text is another one. */
+/** Returns a text that identifies the state of a file or folder. The text differs after each change. */
 export function markOf({ ino, dev, size, mode, mtimeNs, ctimeNs }: FileStat): string {
   return [ino, dev, size, mode, mtimeNs, ctimeNs].map((one) => one.toString(36)).join(" ");
 }

@@ -9,8 +9,8 @@ import { headInTables, TABLES } from "./table-refs.ts";
 const MOST_WORKTREES = 1_000;
 
 /**
- * The files that name the branches that a working tree uses: in HEAD, the branch that is checked out, and in the
- * others, the branch that an unfinished rebase will move.
+ * The files that name the branches in use in a working tree. HEAD names the branch that is checked out. The other files
+ * name the branch that an unfinished rebase will move.
  */
 const BRANCH_FILES = ["HEAD", "rebase-merge/head-name", "rebase-apply/head-name"];
 
@@ -25,7 +25,7 @@ export function otherWorktrees(folders: GitFolderPair): GitWorktree[] {
   return [...main, ...linked].map((name) => ({ name, branches: branchesOf(folders, name) }));
 }
 
-/** Returns the name of a working tree for people. */
+/** Returns words that name a working tree for people. */
 export function shownWorktree({ name }: Pick<GitWorktree, "name">): string {
   return name === "" ? "the main working tree" : `the working tree ${name}`;
 }

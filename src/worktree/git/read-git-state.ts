@@ -233,9 +233,9 @@ export class GitStateReader {
   }
 
   /**
-   * Reads the refs of one folder. A folder with many refs is not read again while its stat is the same, because git
-   * replaces a ref by a new file, which changes the stat of the folder. In such a folder, only a program that
-   * overwrites the file of a ref in place goes unnoticed.
+   * Reads the refs of one folder. A folder with many refs is not read again while its stat is the same. This is safe
+   * with git, which replaces a ref by a new file and so changes the stat of the folder. If another program overwrites
+   * the file of a ref in place, the change goes unnoticed in such a folder.
    */
   #refsOf(fs: ConfinedFs, folder: string, stat: FileStat): RefFolder {
     const key = `${fs === this.#folders.own ? "own" : "common"} ${folder}`;

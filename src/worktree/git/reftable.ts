@@ -7,20 +7,23 @@ import { REF } from "../../core/records/git-record.ts";
 export class UnusableTable extends Error {}
 
 const HEADER_BYTES = 24;
-/** In version 2, the name of the hash follows the header of version 1. */
+/**
+ * The size, in bytes, of the name of the hash function, which a table of version 2 has after the header of version 1.
+ */
 const HASH_NAME_BYTES = 4;
-/** The length of the positions and the checksum behind the copy of the header, in bytes. */
+/** The size, in bytes, of the part of the footer after the copy of the header: positions and a checksum. */
 const FOOTER_BYTES = 44;
 const INDEX_BYTES = 8;
-/** The longest name of a ref, in bytes. A file system allows no longer paths, either. */
+/** The maximum length, in bytes, of the name of a ref. This is also the maximum length of a path on Linux. */
 const MOST_NAME_BYTES = 4_096;
-/** What `ReadBudget` counts for each record beside its bytes. */
+/** The number of bytes that `ReadBudget` counts for each record in addition to the bytes of the record. */
 const RECORD_BYTES = 64;
 const MOST_READ_BYTES = 256 * 1024 ** 2;
 
 /**
- * Limits what is made of tables while they are read: the bytes of keys, which a table shortens, and of reflogs, which it
- * compresses. Whoever can write a table could otherwise keep its readers busy for minutes, and fill their memory.
+ * Limits the number of bytes that reading tables produces. A table shortens its keys and compresses its reflogs, so a
+ * small table can produce many bytes. Without this limit, whoever can write a table could keep its readers busy for
+ * minutes and fill their memory.
  */
 export class ReadBudget {
   #left: number;
@@ -33,7 +36,7 @@ export class ReadBudget {
     return this.#left;
   }
 
-  /** Throws `UnusableTable` once more is spent than there is. */
+  /** Takes bytes from the budget. Throws `UnusableTable` if fewer bytes are left. */
   spend(bytes: number): void {
     this.#left -= bytes;
     if (this.#left < 0) throw new UnusableTable("it is too large");
@@ -42,10 +45,13 @@ export class ReadBudget {
 
 const [DELETED, OBJECT, PEELED, SYMBOLIC] = [0, 1, 2, 3];
 
-/** A line of a reflog in a table. Without `line`, the table says that an older table's line with this index is gone. */
+/**
+ * A line of a reflog in a table. Without `line`, the table says that the line with this index, which an older table
+ * has, is deleted.
+ */
 export interface LoggedLine {
   readonly index: bigint;
-  /** As in a file of reflogs, without the line end. */
+  /** The line as a reflog file has it, without the line end. */
   readonly line: string | undefined;
 }
 
@@ -76,21 +82,24 @@ export class Reftable {
     this.#logAt = logAt === 0 && bytes[headerBytes] === LOG_BLOCK ? headerBytes : logAt;
   }
 
-  /** Returns the refs: a hash or `ref: ` and a name. `undefined`: an older table's ref with this name is gone. */
+  /**
+   * Maps the name of each ref to its value: a hash, or `ref: ` and a name. `undefined`: a ref of an older table is
+   * deleted.
+   */
   refs(budget = new ReadBudget()): Map<string, string | undefined> {
     const refs = new Map<string, string | undefined>();
     const blockBytes = this.#bytes.readUIntBE(5, 3);
-    // A table can have 100,000 refs. To cut pieces of two long texts is much faster than to decode each piece.
+    // A table can have 100,000 refs. Cutting pieces out of two long texts is much faster than decoding each piece.
     const texts = { hex: this.#bytes.toString("hex"), plain: this.#bytes.toString("latin1") };
     for (let at = 0; at < this.#end;) {
       const start = at === 0 ? this.#headerBytes : at;
       if (this.#bytes[start] !== REF_BLOCK) break;
       const end = at + this.#bytes.readUIntBE(start + 1, 3);
-      // A block that is larger than the size of blocks would overlap the next one.
+      // A block that is larger than the table's block size would overlap the next block.
       const isTooLarge = blockBytes !== 0 && end - at > blockBytes;
       if (end <= start || end > this.#end || isTooLarge) throw damagedTable();
       this.#refsIn(new BlockReader(this.#bytes, start + 4, end), { texts, budget }, refs);
-      // Zeros fill a block up to the size of blocks. The last block can do without them.
+      // Zeros pad a block to the block size. The last block may lack this padding.
       at = blockBytes === 0 || this.#bytes[end] !== 0 ? end : at + blockBytes;
     }
     return refs;
@@ -152,7 +161,7 @@ export class Reftable {
 
   /** Returns the records of a block of logs, and the length of its compressed part. */
   #inflated(at: number, budget: ReadBudget): { readonly block: BlockReader; readonly bytes: number } {
-    // As with refs, the header counts as part of a block that follows it.
+    // As with blocks of refs, the length of a block right after the header includes the header.
     const length = this.#bytes.readUIntBE(at + 1, 3) - 4 - (at === this.#headerBytes ? at : 0);
     budget.spend(Math.max(length, 0));
     try {
@@ -180,7 +189,9 @@ export class Reftable {
   }
 }
 
-/** The bytes of a table as text: two digits for each byte, and one character for each byte. */
+/**
+ * The bytes of a table as two texts: `hex` has two digits for each byte, and `plain` has one character for each byte.
+ */
 interface Texts {
   readonly hex: string;
   readonly plain: string;
@@ -194,12 +205,18 @@ const REF_BLOCK = "r".charCodeAt(0);
 const LOG_BLOCK = "g".charCodeAt(0);
 const LAST_INDEX = 0xffff_ffff_ffff_ffffn;
 
-/** Returns a time zone as git writes it (`-0230`). Git keeps these digits as a number (-230), and no minutes. */
+/**
+ * Returns a time zone as git writes it (`-0230`). In a table, the zone is the number with these digits (-230), not
+ * minutes.
+ */
 function zoneText(zone: number): string {
   return `${zone < 0 ? "-" : "+"}${String(Math.abs(zone)).padStart(4, "0")}`;
 }
 
-/** Reads the records of a block, which ends with the positions of some records, and with their number. */
+/**
+ * Reads the records of a block. After the records, a block has the positions of some of them, and the number of
+ * positions.
+ */
 class BlockReader {
   at: number;
   readonly #bytes: Buffer;
@@ -218,7 +235,7 @@ class BlockReader {
     return this.at < this.#end;
   }
 
-  /** Passes over so many bytes. Returns where they begin. */
+  /** Skips `length` bytes. Returns the position of the first skipped byte. */
   skip(length: number): number {
     const { at } = this;
     if (at + length > this.#end) throw damagedTable();

@@ -18,7 +18,7 @@ import { isSameStat } from "../files/same-stat.ts";
 import type { TrackedRoot } from "../worktree.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The cached state of a repository. It does not include the ignore files in the root, which `StatCache.rules` has. */
+/** The cached state of a repository, without the ignore files in the root. `StatCache.rules` has these files. */
 export interface KnownGit {
   /** The ignore files, as `repositoryRules` returns them. Empty if one of these files leaves out the root itself. */
   readonly rules: readonly RuleFile[];

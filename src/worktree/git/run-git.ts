@@ -17,7 +17,7 @@ export interface GitOutput {
 }
 
 /**
- * The maximum time that one git process may take, in ms. Without this limit, a disk that hangs could make a command
+ * The maximum time, in ms, that one git process may take. Without this limit, a disk that hangs could make a command
  * wait forever.
  */
 const MOST_MS = 60_000;

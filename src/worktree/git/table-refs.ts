@@ -5,24 +5,35 @@ import { isSameStat } from "../files/same-stat.ts";
 import { folderOfRef, type GitFolderPair, gitPath, linkOnTheWay, readBytes, UnreadableGit } from "./git-folder-pair.ts";
 import { ReadBudget, Reftable, UnusableTable } from "./reftable.ts";
 
-/** The folder of the tables. */
+/** The folder in which git keeps the tables (reftables). */
 export const TABLES = "reftable";
-/** The list of the tables, the oldest first. Each of them says only what has changed since the ones before it. */
+/** The file that lists the tables, the oldest first. Each table has only the changes since the tables before it. */
 export const TABLES_LIST = "reftable/tables.list";
 
 const MOST_LIST_BYTES = 1024 ** 2;
 const MOST_TABLE_BYTES = 64 * 1024 ** 2;
-/** Git joins tables until each is at most half as large as the one before it, so that there are few. */
+/**
+ * The maximum number of tables. Git keeps few tables: it joins them until each is at most half as large as the previous
+ * one.
+ */
 const MOST_TABLES = 1_000;
 const MOST_STACK_BYTES = 2 * MOST_TABLE_BYTES;
 const IS_TABLE = /^[\w-]+\.(?:ref|log)$/;
-/** Git may replace tables by one while they are read. Then the list is read again, so often at most. */
+/**
+ * The maximum number of times that the tables are read. They are read again if git has joined some of them meanwhile.
+ */
 const MOST_TRIES = 5;
 
-/** Refs beside HEAD that lie outside of `refs/`. MERGE_HEAD and FETCH_HEAD look like them, and are files. */
+/**
+ * Matches the names of the refs outside of `refs/`, except HEAD. MERGE_HEAD and FETCH_HEAD look like refs, but are
+ * files.
+ */
 const ROOT_REF = /^(?!FETCH_HEAD$|MERGE_HEAD$)(?:[A-Z][A-Z_-]*_HEAD|AUTO_MERGE|BISECT_EXPECTED_REV|MERGE_AUTOSTASH)$/;
 
-/** True for a name that is a file where refs are files, and is in a table where refs are in tables. */
+/**
+ * True for the name of a ref outside of `refs/`. The ref is a file or is in a table, like the other refs of its
+ * repository.
+ */
 export function isRootRef(name: string): boolean {
   return ROOT_REF.test(name);
 }
@@ -42,13 +53,13 @@ interface Table {
 export interface StackedRefs {
   readonly all: ReadonlyMap<string, string>;
   /**
-   * The refs of the largest table and those before it, without those that are gone since. They change seldom. The key
-   * is another one after each change.
+   * The refs of the largest table and of the tables before it, without the refs that later tables delete. These refs
+   * change seldom. The key differs after each change.
    */
   readonly settled: { readonly key: string; readonly refs: ReadonlyMap<string, string> };
 }
 
-/** The tables of one git folder. Remembers those that it has read, because git never changes a table. */
+/** The tables of one git folder. Remembers the tables that it has read, because git never changes a table. */
 class TableStack {
   readonly #fs: ConfinedFs;
   readonly #hashBytes: 20 | 32;
@@ -114,7 +125,7 @@ class TableStack {
     return names;
   }
 
-  /** Returns the tables; `undefined` if one is no longer there. */
+  /** Returns the tables; `undefined` if one of them no longer exists. */
   #read(names: readonly string[]): readonly Table[] | undefined {
     const found: Table[] = [];
     const budget = new ReadBudget();
@@ -160,7 +171,7 @@ function stacked(tables: readonly Table[]): StackedRefs {
   return { all, settled: { key: key.join("\n"), refs: settled } };
 }
 
-/** Returns `into` with what the tables say, the last one last. */
+/** Applies the refs of the tables to `into`, in the order of the tables, and returns `into`. */
 function merged(into: Map<string, string>, tables: readonly Table[]): Map<string, string> {
   for (const { refs } of tables) {
     for (const [name, value] of refs) {
@@ -171,7 +182,7 @@ function merged(into: Map<string, string>, tables: readonly Table[]): Map<string
   return into;
 }
 
-/** Returns what `work` returns. Says which table is unusable. */
+/** Returns the result of `work`. If a table is unusable, throws `UnreadableGit` with the path of the table. */
 function usable<T>(work: () => T, path = "a reftable"): T {
   try {
     return work();
@@ -214,8 +225,8 @@ export class TableRefs {
   }
 
   /**
-   * Returns the content that a root ref, or the list of stashes, would have as a file. `undefined` if there is none, or
-   * if the name is that of a file.
+   * Returns the content that a root ref, or the list of stashes, would have as a file. `undefined` if there is no such
+   * ref or list, or if the name belongs to a file.
    */
   file(name: string): Buffer | undefined {
     if (name === STASH_LOG) {

@@ -168,8 +168,8 @@ export class HostedWorktree implements Worktree {
 type HostedRequest = Pick<ApplyRequest, "changes" | "together" | "onBlocked" | "begin" | "resume" | "onProgress">;
 
 /**
- * An apply without a disk. It writes nothing, because the commit after it changes the files. It only blocks a change
- * that the commit must not record, for one of these reasons:
+ * An apply without a disk. The apply writes nothing, because the commit after the apply changes the files. The apply
+ * only blocks a change that the commit must not record, for one of these reasons:
  *
  * - The present state of the path is not the `before` of the change.
  * - The new content is not in the store.
@@ -241,7 +241,7 @@ class HostedApply {
    * Repeats three checks until they block nothing more:
    *
    * - A blocked path blocks the paths that must change together with it.
-   * - A folder that is blocked or missing blocks the paths in it.
+   * - A folder that is blocked or missing blocks its contents.
    * - A path that stays blocks the deletion of the folders above it.
    */
   async #checkUntilFits(changes: readonly Change[]): Promise<void> {

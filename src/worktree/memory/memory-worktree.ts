@@ -431,8 +431,8 @@ class MemoryScan {
 
   /**
    * Keeps only the results for the paths of `only`, the folders above them, and the contents beneath them. Without
-   * `exact`, an ignore file stands for its folder, and all results in a new or gone folder above a path of `only` are
-   * kept, too.
+   * `exact`, an ignore file in `only` stands for its folder. Also, if a folder above a path of `only` is new or gone,
+   * all results in that folder are kept.
    */
   #keepOnly(only: readonly WorkspacePath[], exact: boolean): void {
     const turned = new Set<WorkspacePath>(this.gone);

@@ -182,8 +182,8 @@ class Walk implements OutsideLook {
     for (let one = pending.pop(); one !== undefined; one = pending.pop()) {
       const { path, dev } = one;
       if (this.found.length >= this.#given.limits.maxEntries) {
-        // Very many paths may still be unread, anywhere beneath the top. They are not listed: one omission, of the top,
-        // stands for all of them.
+        // Very many paths may still be unread, anywhere beneath the top. These paths are not listed. One omission, of
+        // the top, stands for all of them.
         this.#omit(top, "over-limit", `more than ${this.#given.limits.maxEntries} paths`);
         return;
       }

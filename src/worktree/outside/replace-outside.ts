@@ -118,8 +118,8 @@ function nameAlso(fs: ConfinedFs, from: WorkspacePath, to: WorkspacePath): void 
 }
 
 /**
- * Carries out the last step: sets the old entry aside, puts the staged entry into its place, and removes the old entry
- * only if nobody has written to it.
+ * Carries out the last step. Sets the old entry aside, and puts the staged entry into its place. Then removes the old
+ * entry, unless somebody has written to the old entry.
  */
 function exchange(fs: ConfinedFs, { path, folder, staged, seen, after }: Exchange): string | undefined {
   if (seen === undefined) {
@@ -273,8 +273,8 @@ interface Made {
 }
 
 /**
- * Returns the owner that a new file must get; `undefined` if it already has the right owner. A file that replaces a
- * file gets the owner of that file. Any other file that root makes gets the owner of its folder.
+ * Returns the owner that a new file must get; `undefined` if the file already has the right owner. A file that replaces
+ * a file gets the owner of that file. Any other file that root makes gets the owner of its folder.
  */
 function ownerOf(fs: ConfinedFs, { path, replaced, made }: Made): Owner | undefined {
   const folder = made.uid === 0 ? fs.lstat(parentOf(path)) : undefined;

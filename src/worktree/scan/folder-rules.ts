@@ -12,11 +12,13 @@ import { MOST_RULE_BYTES } from "../git/git-repository.ts";
 import type { MetRepository, RootGit } from "../git/root-git.ts";
 import { isRacy, isSameStat } from "../files/same-stat.ts";
 
-/** The rules that begin in a folder, and apply to everything in it. */
+/** The rules that begin in a folder, and apply to all contents of the folder. */
 export interface RuleGround {
   /** Ignore files, lowest precedence first. */
   readonly files: readonly RuleFile[];
-  /** The git repository that begins in the folder. For the root, it may also be a repository that contains the root. */
+  /**
+   * The git repository that begins in the folder. For the root, this may also be a repository that contains the root.
+   */
   readonly repository?: MetRepository | undefined;
 }
 

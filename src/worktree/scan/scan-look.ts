@@ -36,7 +36,7 @@ export interface RootScanParts {
   readonly gitFolders: GitFolders;
 }
 
-/** A folder to be scanned, or a folder on the way to such a folder. */
+/** A folder to be scanned, or a folder above a folder to be scanned. */
 export interface FolderWork {
   readonly path: WorkspacePath;
   /** The path beneath the root. */
@@ -48,9 +48,12 @@ export interface FolderWork {
   readonly weight: Weight;
   /** The rules for the folder's own children. */
   readonly rules: FolderRules;
-  /** False while the folder itself is not tracked, and is walked only because something in it may be tracked. */
+  /** False while the folder itself is not tracked, and is walked only because some of its contents may be tracked. */
   tracked: boolean;
-  /** True if the rules do not apply, so that everything in the folder except git's own state is recorded. */
+  /**
+   * True if a request names the folder. Then, no rules apply, and everything in the folder except git's own state is
+   * recorded.
+   */
   readonly named: boolean;
   /** True if children may change without a change of the folder's times, so that the next scan must list the folder. */
   unsettled: boolean;
@@ -58,7 +61,7 @@ export interface FolderWork {
   overLimit: number;
 }
 
-/** A name in a folder, and what the stat cache knows of the name. */
+/** A name in a folder, with the data that the stat cache has for the name. */
 export interface Found {
   readonly name: string;
   readonly path: WorkspacePath;
@@ -88,8 +91,8 @@ export class ScanLook {
   readonly #p: RootScanParts;
   readonly folders: FolderWork[] = [];
   /**
-   * Folders that look like git folders. They are walked last, because the rest of the scan may find a repository that
-   * keeps its own state in such a folder.
+   * Folders that look like git folders. These folders are walked last, because the rest of the scan may find a
+   * repository that keeps its own state in one of them.
    */
   readonly held: { readonly work: FolderWork; readonly found: Found }[] = [];
   /** Files with several hard links. */
@@ -298,7 +301,7 @@ export class ScanLook {
       this.missing(work, child);
       return;
     }
-    // Even a file may have remembered paths beneath it: an interrupted capture may have recorded that a folder became a
+    // Even a file may have remembered paths beneath it. An interrupted capture may have recorded that a folder became a
     // file, but not that the folder's contents are gone.
     if (child !== undefined) this.#goneBeneath(work, child);
     this.#lookAtChanged(work, found, stat);
@@ -326,7 +329,7 @@ export class ScanLook {
     } catch (error) {
       const errno = errnoOf(error);
       if (errno === undefined) throw error;
-      // The link was replaced after its stat was read. The next scan looks at it again.
+      // The link was replaced after its stat was read. The next scan looks at the path again.
       this.#skip(work, found, "unstable", errno);
       return undefined;
     }

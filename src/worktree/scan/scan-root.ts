@@ -54,8 +54,8 @@ export class RootScan {
   }
 
   /**
-   * Looks at the next folder that was held back. Everything else has been walked, so all repositories are known, and it
-   * is clear whether the folder is a git folder. Returns false if no such folder is left.
+   * Looks at the next folder that was held back. Requires that everything else has been walked. Then all repositories
+   * are known, so it is clear whether the folder is a git folder. Returns false if no such folder is left.
    */
   #lookAtHeld(): boolean {
     const held = this.look.held.shift();
@@ -75,7 +75,7 @@ export class RootScan {
   }
 
   /**
-   * Looks at one name in a folder. If the name is that of a folder to be walked, queues that folder and returns it.
+   * Looks at one name in a folder. If the name belongs to a folder to be walked, queues the folder and returns it.
    * `named`: true to take the name and everything in it, except git's own state, whatever the rules say.
    */
   lookFor(above: FolderWork, name: string, named = false): FolderWork | undefined {
@@ -175,8 +175,8 @@ export class RootScan {
   }
 
   /**
-   * True if the remembered names are certainly complete: the folder's stat, the rules, and the remembered names are the
-   * same as when the folder was last listed.
+   * True if the remembered names are certainly complete. This is so if the folder's stat, the rules, and the remembered
+   * names are the same as when the folder was last listed.
    */
   #isAsListed(work: FolderWork, listing: Listing, children: readonly KnownChild[]): boolean {
     const { stat, rules } = work;
@@ -255,7 +255,7 @@ export class RootScan {
     return verdict;
   }
 
-  /** True if the name stands for git's own state, which is not taken even if it is named. */
+  /** True if the name stands for git's own state. Git's own state is not taken even if a request names it. */
   #isGits(above: FolderWork, name: string): boolean {
     return this.#p.root.only === undefined && above.rules.scope.isGits(name);
   }
@@ -304,7 +304,7 @@ export class RootScan {
 
 const WANTED: Verdict = { tracked: true, rule: "default" };
 
-/** Describes why a name is excluded, for people. */
+/** Describes for people why a name is excluded. */
 export function detailOf(verdict: Verdict): string {
   const where = verdict.source === undefined ? "" : ` (${verdict.source})`;
   return verdict.pattern === undefined ? verdict.rule : `${verdict.rule}: ${verdict.pattern}${where}`;

@@ -29,10 +29,10 @@ const SIGN: Readonly<Record<FileChange["kind"], string>> = {
   renamed: "→",
 };
 
-/** The longest list that is shown at once. */
+/** The maximum number of files that are shown at once. */
 const MOST = 2_000;
 
-/** The changed files, under their folders. */
+/** Shows the changed files, grouped by folder. */
 export function ChangedFiles({ changes, linkOf, current, seen }: ChangedFilesProps) {
   if (changes.length === 0) return <p className="quiet">No file was changed.</p>;
   const folders = Map.groupBy(changes.slice(0, MOST), ({ path }) => folderAbove(path));

@@ -19,7 +19,7 @@ import { type FileChange, netChanges } from "./net-changes.ts";
 import { useSeen } from "./seen.ts";
 import "./changes.css";
 
-/** What some work changed, file by file: by default the last turn, or the last work where no agent was. */
+/** Shows the changes of some work, file by file. Default: the last turn, or the last work if there is no turn. */
 export function ChangesPage() {
   const { workspace } = useParams({ from: "/w/$workspace" });
   const search = useSearch({ from: "/w/$workspace/changes" });
@@ -58,7 +58,7 @@ function Changes({ workspace, work, item }: ChangesProps) {
   const { file, title: named } = useSearch({ from: "/w/$workspace/changes" });
   const title = item?.summary ?? named;
   const navigate = useNavigate({ from: "/w/$workspace/changes" });
-  // What the view of a file says of parts that were taken back is over once all of the work is.
+  // A new round begins when all of the work was taken back. It clears the results that the view of a file shows.
   const [round, setRound] = useState(0);
   const { data, error, refetch } = useChanges(workspace, work);
   const changes = useMemo(() => netChanges(data?.changes ?? []), [data]);
@@ -121,7 +121,7 @@ interface ChangesHeadProps extends ChangesProps {
   readonly onDone: () => void;
 }
 
-/** What the work was, and the way to take all of it back. */
+/** Shows a description of the work, and the button that takes all of the work back. */
 function ChangesHead({ workspace, work, item, title, changes, onDone }: ChangesHeadProps) {
   return (
     <header className="changes-head">
@@ -141,7 +141,10 @@ interface WorkLineProps {
   readonly changes: ChangesShape;
 }
 
-/** Who did the work and when, and whether it was undone. Work without a line of its own is named as the server names it. */
+/**
+ * Shows who did the work and when, and whether the work was undone. Work without a line of its own has the server's
+ * name for it.
+ */
 function WorkLine({ work, item, changes: { selection, undone } }: WorkLineProps) {
   return (
     <p className="work-line quiet">
@@ -157,14 +160,14 @@ function WorkLine({ work, item, changes: { selection, undone } }: WorkLineProps)
   );
 }
 
-/** Returns the words for a selection, without the ids of which nobody knows the work. */
+/** Returns the words for a selection, without ids, because people do not recognise work by its id. */
 function selectionWords({ select }: WorkRef, selection: string): string {
   if (select?.until !== undefined) return "everything in a range of the history";
   if (select?.turn !== undefined) return "a turn";
   return select?.session === undefined ? selection : "a session";
 }
 
-/** What the list of files does not say: changes of git, paths that may be somebody else's, and notes. */
+/** Shows the facts that are not in the list of files: changes of git, paths that may be somebody else's, and notes. */
 function BesideChanges({ changes: { git = [], ambiguous, notes = [] } }: { readonly changes: ChangesShape }) {
   return (
     <div className="beside-changes">

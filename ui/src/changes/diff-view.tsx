@@ -25,8 +25,9 @@ const COLLAPSE = { margin: 3, minSize: 6 };
 const DIFF = { scanLimit: 2_000, timeout: 500 };
 
 /**
- * Shows both states of a file, with the changed words marked. The editor is in a shadow root. There, the editor adds
- * its styles as style sheet objects, and not as style elements, which the page's content security policy forbids.
+ * Shows both states of a file, with the changed words marked. The editor is in a shadow root, where it adds its styles
+ * as style sheet objects. Outside of a shadow root, the editor would add style elements, which the page's content
+ * security policy forbids.
  */
 export function DiffView({ before, after, path, layout, isLoose, onCounts }: DiffViewProps) {
   const host = useRef<HTMLDivElement>(null);

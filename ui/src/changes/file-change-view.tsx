@@ -18,7 +18,7 @@ const DiffView = lazy(async () => ({ default: (await import("./diff-view.tsx")).
 interface FileChangeViewProps {
   readonly workspace: string;
   readonly change: FileChange;
-  /** The undo of the work, if it can be taken back in parts. */
+  /** The undo of the work; `undefined` if the work cannot be taken back in parts. */
   readonly undo: UndoOptions | undefined;
   readonly isSeen: boolean;
   readonly onSeen: () => void;
@@ -28,10 +28,13 @@ type Layout = "split" | "unified";
 
 const LAYOUT = "chronicle.diff";
 
-/** The width from which two states have room beside each other. */
+/** Matches a window that is wide enough for two states side by side. */
 const WIDE = matchMedia("(min-width: 900px)");
 
-/** The layout of differences. Until somebody chooses one in this view, the window's width and earlier choices do. */
+/**
+ * Returns the layout of differences, and a function that sets it. Until a person sets a layout in this view, the width
+ * of the window and earlier choices decide.
+ */
 function useLayout(): readonly [Layout, (layout: Layout) => void] {
   const [chosen, setChosen] = useState<Layout>();
   const isWide = useSyncExternalStore(
@@ -51,7 +54,7 @@ function useLayout(): readonly [Layout, (layout: Layout) => void] {
   ];
 }
 
-/** One changed file: what it was and what it became, and the parts that can be taken back. */
+/** Shows one changed file: both states, and the parts that can be taken back. */
 export function FileChangeView({ workspace, change, undo, isSeen, onSeen }: FileChangeViewProps) {
   const [layout, setLayout] = useLayout();
   const [isLoose, setLoose] = useState(false);
@@ -203,7 +206,7 @@ interface ContentsProps {
   readonly children: (before: string, after: string) => ReactNode;
 }
 
-/** Reads both contents, and says what is there if they are no text. */
+/** Reads both contents. If the contents are no text, shows a description of them. */
 function Contents({ workspace, change, children }: ContentsProps) {
   const [isWanted, setWanted] = useState(false);
   const { path, entry, beforeSize, afterSize } = change;
@@ -229,12 +232,12 @@ function Contents({ workspace, change, children }: ContentsProps) {
   );
 }
 
-/** Returns a text with plain ends of lines and without a byte order mark: what the editor compares. */
+/** Returns the text that the editor compares: all line ends are line feeds, and there is no byte order mark. */
 function withoutMarks(text: string): string {
   return text.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n");
 }
 
-/** The largest content that can be loaded into the page at all, in bytes. */
+/** The maximum size, in bytes, of a content that can be loaded into the page. */
 const LARGEST_LOADED = 32 * 1024 * 1024;
 
 function LargeFile({

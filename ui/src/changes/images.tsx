@@ -1,8 +1,8 @@
 import { size } from "../parts/words.ts";
 
 /**
- * The types that are shown as pictures. SVG is not among them, because it can have scripts and addresses: it is shown as
- * text.
+ * Maps file extensions to the types that are shown as pictures. SVG is shown as text instead, because an SVG file can
+ * have scripts and addresses.
  */
 const TYPES: Readonly<Record<string, string>> = {
   png: "image/png",
@@ -22,7 +22,7 @@ interface ImagesProps {
   readonly names?: readonly [string, string];
 }
 
-/** A binary file before and after: as pictures if it is one, else in words. */
+/** Shows a binary file before and after a change: as pictures if the file is a picture, else in words. */
 export function Images({ path, before, after, names: [earlier, later] = ["before", "after"] }: ImagesProps) {
   const type = TYPES[path.slice(path.lastIndexOf(".") + 1).toLowerCase()];
   if (type === undefined)

@@ -3,14 +3,14 @@ import { folderAbove, givenPath } from "../parts/given-path.ts";
 
 /** One changed file of some work: its state before the first and after the last of the changes. */
 export interface FileChange {
-  /** As a request names it (`givenPath`). */
+  /** The path in the form that a request needs (see `givenPath`). */
   readonly path: string;
   readonly kind: "created" | "modified" | "deleted" | "permissions" | "renamed";
   readonly entry: ChangeShape["kind"];
   /** The earlier path of a renamed file, and how much of the content is the same, in percent. */
   readonly from?: string;
   readonly similarity?: number;
-  /** The hashes of the contents; empty where there is none. */
+  /** The hashes of the contents; `""` if there is no content. */
   readonly before: string;
   readonly after: string;
   readonly beforeSize: number;
@@ -18,7 +18,10 @@ export interface FileChange {
   /** The numbers of added and removed lines of a modified text, if they could be counted quickly. */
   readonly lines?: { readonly added: number; readonly removed: number };
   readonly permissions?: { readonly before: number; readonly after: number };
-  /** True if other work changed the path in between, so that the difference of the two states has its changes, too. */
+  /**
+   * True if other work changed the path in between, so that the difference of the two states includes the changes of
+   * that work.
+   */
   readonly isInterrupted: boolean;
 }
 
@@ -33,7 +36,7 @@ export function netChanges(changes: readonly ChangeShape[]): FileChange[] {
     const first = own[0];
     const last = own.at(-1);
     if (first === undefined || last === undefined || last.renamed_to !== undefined) continue;
-    // What was created and deleted again is no change.
+    // A path that was created and deleted again has no net change.
     if (first.change_type === "created" && last.change_type === "deleted") continue;
     const source = last.from === undefined ? undefined : sources.get(last.from);
     net.push({ ...netOf(path, first, last), isInterrupted: own.length > 1, ...renameOf(last, source) });

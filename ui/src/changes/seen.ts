@@ -3,7 +3,7 @@ import type { MarkChanges, MarkShape, MarksShape } from "../../../src/api/store-
 import { useApi } from "../data/api.ts";
 import type { FileChange } from "./net-changes.ts";
 
-/** What this person has marked as looked at. */
+/** The changes that this person has marked as looked at. */
 export interface Seen {
   readonly has: (change: FileChange) => boolean;
   readonly toggle: (change: FileChange) => void;
@@ -12,8 +12,8 @@ export interface Seen {
 }
 
 /**
- * The marks of this person in a workspace. The server keeps them beside the history. A mark belongs to the contents, so
- * a file that changes further is no longer marked.
+ * The marks of this person in a workspace. The server keeps them beside the history. A mark is about the contents, so a
+ * file that changes again is no longer marked.
  */
 export function useSeen(workspace: string): Seen {
   const { store } = useApi().client;
@@ -22,7 +22,8 @@ export function useSeen(workspace: string): Seen {
   const { data, error } = useQuery({ queryKey, queryFn: () => store.marks(workspace), select: keysOf });
   const { mutate, error: refused } = useMutation({
     mutationFn: (changes: MarkChanges) => store.mark(workspace, changes),
-    // One change after the other, so that the server gets them in the order of the keys.
+    // The requests are sent one after another, so that the server gets them in the order in which the keys were
+    // pressed.
     scope: { id: `marks ${workspace}` },
     onMutate: async (changes) => {
       await queries.cancelQueries({ queryKey });

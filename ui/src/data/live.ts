@@ -56,14 +56,15 @@ function useIsVisible(): boolean {
 }
 
 /**
- * How far the server has said that a workspace's history has grown. `recentQuery` then asks only for what is new, and is
- * content with an answer that other pages got. There is none after the page itself has changed something.
+ * The last event of a workspace's history that the server has reported. With this value, `recentQuery` requests only
+ * new lines, and accepts an answer that other pages got. The value is removed after the page itself has changed
+ * something.
  */
 export interface LiveHead {
   readonly seq: number;
   /**
-   * The event up to which something else than growth is known: something was undone, for instance. Older lines of an
-   * answer that takes this event into account still say the same.
+   * The last event that may have changed older lines, for example by an undo. The older lines of an answer that
+   * includes this event are still valid.
    */
   readonly changed: number;
 }
@@ -93,7 +94,7 @@ export function useLiveWorkspace(id: string): void {
     async function follow(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         try {
-          // The first change says that anything can have changed while the tab was hidden or the server did not answer.
+          // The first change stands for all changes while the tab was hidden or the server did not answer.
           for await (const change of on.followHead({ signal })) renewing.note(change);
         } catch {
           // The error needs no message here, because `useLink` reports that the server does not answer.
@@ -135,7 +136,7 @@ const MADE_OLD_BY: Readonly<Record<string, readonly string[] | undefined>> = {
   ...{ du: [], prune: [], "pruned actions": [], replicas: [], blame: [], palette: [], find: [] },
 };
 
-/** Makes what is shown of a workspace new after these changes of its history. */
+/** Reads again the shown data of a workspace that these changes of its history have made outdated. */
 export async function renewBy(queries: QueryClient, id: string, changes: readonly HeadChangeShape[]): Promise<void> {
   const seq = changes.at(-1)?.seq ?? 0;
   const isUnknown = changes.some(({ records }) => records === null);
@@ -166,7 +167,7 @@ function takeTicks(queries: QueryClient, id: string, changes: readonly HeadChang
   const key = ticksKey(id);
   const store = queries.getQueryData<Ticks>(key)?.store;
   if (store === undefined) return false;
-  // The history begins later now.
+  // After a compaction, the history begins with a later event.
   if (changes.some(({ records }) => records?.includes("compact") === true)) store.isOutdated = true;
   if (store.isOutdated) return false;
   for (const { after, seq, ticks } of changes) {
@@ -195,29 +196,30 @@ function isOfOneMoment(what: unknown, detail: unknown): boolean {
  * changed something.
  */
 export async function renewWorkspace(queries: QueryClient, id: string): Promise<void> {
-  // The server has not said yet which events the change has, so an answer that others got is not enough.
+  // The server has not yet reported the events of the page's own change, so an answer that other pages got may lack
+  // them.
   queries.removeQueries({ queryKey: liveHeadKey(id), exact: true });
   const isMeant = ([kind, of, what]: readonly unknown[]): boolean =>
     of === id && (kind === "timeline" || (kind === "workspace" && MADE_OLD_BY[String(what)]?.length !== 0));
   await queries.invalidateQueries({ predicate: ({ queryKey }) => isMeant(queryKey) });
 }
 
-/** Reads again what event `seq` has made old. */
+/** Reads again the data that event `seq` has made outdated. */
 async function renew(queries: QueryClient, isMeant: (key: readonly unknown[]) => boolean, seq: number): Promise<void> {
   const predicate = ({ queryKey }: Pick<Query, "queryKey">): boolean => isMeant(queryKey);
   const begun = queries.getQueryCache().findAll({ predicate, fetchStatus: "fetching" });
   const ends = begun.flatMap(({ promise }) => promise ?? []);
-  // A read that is under way is not given up, or a busy workspace would never be shown.
+  // A read that is under way is not cancelled. Otherwise, the data of a busy workspace would never be shown.
   await queries.invalidateQueries({ predicate }, { cancelRefetch: false });
   if (begun.length === 0) return;
-  // Such a read may have begun before the event was recorded.
+  // A read that was already under way may have begun before the event was recorded.
   await Promise.allSettled(ends);
   const old = new Set(begun.filter((query) => !hasEvent(query, seq)).map(({ queryHash }) => queryHash));
   const isOld = ({ queryHash }: Pick<Query, "queryHash">): boolean => old.has(queryHash);
   await queries.invalidateQueries({ predicate: isOld }, { cancelRefetch: false });
 }
 
-/** Returns true if the answer of a query says that it takes an event into account. */
+/** Returns true if the answer of a query says that the answer includes event `seq`. */
 function hasEvent({ queryKey: [, , what], state: { data } }: Query, seq: number): boolean {
   if (what === "recent") return ((data as RecentShape | undefined)?.seq ?? 0) >= seq;
   if (what !== "ticks" || data === undefined) return false;

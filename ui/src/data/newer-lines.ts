@@ -9,7 +9,7 @@ export function withNewer(known: RecentShape, newer: RecentShape, { after, limit
   // For an unchanged line, the known object is kept, so that its row is not drawn again.
   const said = newer.items.map((one) => sameOr(before.get(keyOf(one)), one));
   const keys = new Set(newer.items.map(keyOf));
-  // The line of the next undo may be one that a filter leaves out.
+  // A filter may leave out the line of the next undo.
   const hasNext = newer.undoable !== known.undoable || newer.items.some(({ is_next: isNext }) => isNext === true);
   const older = known.items.filter((one) => one.to_seq <= after && !keys.has(keyOf(one)));
   return { ...newer, items: [...said, ...(hasNext ? older.map(notNext) : older)].slice(0, limit) };
@@ -25,8 +25,8 @@ interface Joining {
 }
 
 /**
- * The key of a line among all lines of a workspace. The id of a turn is its own only within its session. All lines of a
- * sync have the id of the other copy.
+ * Returns the key of a line, which is unique in a workspace. The id of a turn is unique only in its session. All lines
+ * of a sync have the same id, which is that of the other copy, so their key has the first event instead of the session.
  */
 export function keyOf({ kind, id, session = "", from_seq: from }: RecentItem): string {
   return `${kind} ${id} ${kind === "sync" ? from : session}`;

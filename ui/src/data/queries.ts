@@ -11,8 +11,8 @@ import { type LiveHead, liveHeadKey } from "./live.ts";
 import { withNewer } from "./newer-lines.ts";
 import type { WorkRef } from "./work-ref.ts";
 
-// The keys of most queries begin with "store", or with "workspace" and an id. With the id, `live.ts` finds the queries
-// whose answers an event of a workspace makes outdated.
+// The keys of most queries begin with "store", or with "workspace" and an id. By the id, `live.ts` finds the queries of
+// a workspace whose answers an event makes outdated.
 
 export function useWorkspaces(): UseQueryResult<shapes.WorkspaceShape[]> {
   const { client } = useApi();
@@ -111,7 +111,7 @@ interface RecentAsked {
  */
 const SAME_AFTER = 64;
 
-/** Reads the newest lines. If the history has only grown since they were read, reads only what is new. */
+/** Reads the newest lines. If the history has only grown since the last read, reads only the new lines. */
 async function recentNow(on: RecentSource, { limit, options, head, known }: RecentAsked): Promise<RecentShape> {
   if (head === undefined || known === undefined) {
     const all = await on.recent(limit, head === undefined ? options : { ...options, atLeast: head.seq });
@@ -124,12 +124,18 @@ async function recentNow(on: RecentSource, { limit, options, head, known }: Rece
   return withNewer(known, await on.recent(limit, { ...shared, after }), { after, limit });
 }
 
-/** True if work that goes on has no event after this one. Its line changes before it has one. */
+/**
+ * True if some open work has no event after event `after`. The line of open work can change without a new event, so a
+ * request for new lines would miss this change.
+ */
 function hasOpenBefore({ items }: RecentShape, after: number): boolean {
   return items.some(({ open, to_seq: last }) => open === true && last <= after);
 }
 
-/** The newest `limit` lines of the workspace's history. While other filters load, the former lines stay on screen. */
+/**
+ * Returns the newest `limit` lines of the workspace's history. While other filters load, the former lines stay on
+ * screen.
+ */
 export function useRecent(id: string, limit: number, options: RecentOptions = {}): UseQueryResult<RecentShape> {
   const on = useWorkspaceApi(id);
   return useQuery({ ...recentQuery(on, limit, options), placeholderData: keepPreviousData });
@@ -245,7 +251,7 @@ export function useSyncs(): UseQueryResult<readonly SyncShape[]> {
   });
 }
 
-/** Returns the query that reads who the caller is. It is used once, before any view is shown. */
+/** Returns the query that reads who the caller is. The query is used once, before any view is shown. */
 export function meQuery(client: ChronicleClient) {
   return queryOptions({
     queryKey: ["me"],

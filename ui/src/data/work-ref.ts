@@ -54,7 +54,8 @@ function parseTurn(value: string): WorkRef | undefined {
 }
 
 /**
- * Returns the selection of a turn. It also names the session, because the id of a turn is unique only in its session.
+ * Returns the selection of a turn. The selection also names the session, because the id of a turn is unique only in its
+ * session.
  */
 function selectedTurn(turn: string, session: string): Selection {
   return session === "" ? { turn } : { turn, session };

@@ -19,7 +19,7 @@ interface BlameProps {
 
 const LINE_PX = 20;
 
-/** Each line of the file with who wrote it, when, and in which work. */
+/** Shows the lines of the file, each with who wrote the line, when, and in which work. */
 export function Blame({ workspace, path, at }: BlameProps) {
   const on = useWorkspaceApi(workspace);
   const box = useRef<HTMLDivElement>(null);
@@ -37,7 +37,7 @@ export function Blame({ workspace, path, at }: BlameProps) {
   if (error !== null) return <Problem error={error} />;
   if (data === undefined) return <Loading what="Finding who wrote each line" />;
   return (
-    // Whoever has no pointer must be able to scroll the lines.
+    // A person without a pointer must be able to scroll the lines.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
     <div ref={box} className="blame" tabIndex={0} role="region" aria-label="Who wrote each line">
       <div style={{ height: rows.getTotalSize() }}>
@@ -66,11 +66,11 @@ export function Blame({ workspace, path, at }: BlameProps) {
 interface OriginProps {
   readonly workspace: string;
   readonly origin: BlameOriginShape;
-  /** False for further lines of the same origin, which are not named again. */
+  /** False if the line before has the same origin. The origin is then not named again. */
   readonly isFirst: boolean;
 }
 
-/** Who wrote a line, as a link to the work. */
+/** Shows who wrote a line, as a link to the work. */
 function Origin({ workspace, origin, isFirst }: OriginProps) {
   const work = workOfOrigin(origin);
   const hue = origin.kind === "recorded" && origin.actor !== "" ? `hue-${hueOf(origin.actor)}` : "nobody";

@@ -20,7 +20,7 @@ import "./file.css";
 
 const DiffView = lazy(async () => ({ default: (await import("../changes/diff-view.tsx")).DiffView }));
 
-/** One file through time: each of its states, who made it, and the way back to it. */
+/** Shows one file through time: each state, who made the state, and how to go back to it. */
 export function FilePage() {
   const { workspace } = useParams({ from: "/w/$workspace" });
   const { path } = useSearch({ from: "/w/$workspace/file" });
@@ -109,7 +109,7 @@ interface ComparedWithProps {
   readonly beside: string | undefined;
 }
 
-/** Which other state of the file the shown one is compared with. */
+/** Lets a person choose the state with which the shown state is compared. */
 function ComparedWith({ iterations, current, beside }: ComparedWithProps) {
   const navigate = useNavigate({ from: "/w/$workspace/file" });
   const choose = (iteration: string): void =>
@@ -168,7 +168,10 @@ function Iteration({ iteration }: { readonly iteration: IterationShape }) {
   );
 }
 
-/** Who stands behind an iteration, as far as it tells. A name alone does not tell agents from commands. */
+/**
+ * Returns the kind of the actor of an iteration, as far as the iteration shows it. A name alone does not distinguish
+ * agents from commands.
+ */
 function whoOf({ actor, cause, turn, action, upstream, replica }: IterationShape): ComponentProps<typeof Actor>["who"] {
   if (replica !== undefined) return "replica";
   if (upstream !== undefined) return "origin";
@@ -181,7 +184,7 @@ interface FileActionsProps {
   readonly workspace: string;
   readonly path: string;
   readonly iteration: IterationShape;
-  /** The state before it. */
+  /** The state before `iteration`. */
   readonly before: IterationShape | undefined;
   readonly isLast: boolean;
 }
@@ -223,7 +226,7 @@ async function collect({
   return bytes;
 }
 
-/** Saves bytes as a file of the browser's user. The type keeps the browser from showing them. */
+/** Makes the browser save bytes as a file. The type keeps the browser from showing the bytes instead. */
 function saveAs(path: string, bytes: Uint8Array<ArrayBuffer>): void {
   const url = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }));
   const link = document.createElement("a");

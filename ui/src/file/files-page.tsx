@@ -11,10 +11,10 @@ import { Empty, Loading, Problem } from "../parts/states.tsx";
 import { digits, size, visible } from "../parts/words.ts";
 import "./file.css";
 
-/** The number of entries of one folder that are shown. */
+/** The maximum number of entries of one folder that are shown. */
 const MOST = 1_000;
 
-/** The files of a moment: of now, or of the playhead. */
+/** Shows the files of a moment: the present, or the moment of the playhead. */
 export function FilesPage() {
   const { workspace } = useParams({ from: "/w/$workspace" });
   const { folder, at } = useSearch({ from: "/w/$workspace/files" });
@@ -110,7 +110,7 @@ function FolderList({ workspace, folder, moment }: FolderListProps) {
   );
 }
 
-/** The other folders of the workspace, above the entries of its first one. */
+/** Shows the other folders of the workspace, above the entries of its first folder. */
 function FurtherRoots({ workspace, moment }: Pick<FolderListProps, "workspace" | "moment">) {
   return useFurtherRoots(workspace).map(({ mark, path }) => (
     <li key={mark}>

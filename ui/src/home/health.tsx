@@ -12,7 +12,7 @@ import { counted, visible } from "../parts/words.ts";
 import { doctorMatters, type Known, type Matter, mattersOf, ranked, syncMatters } from "./attention.ts";
 import { nameOf } from "./workspace-name.ts";
 
-/** The number of matters that are shown at once. A person must unfold the others. */
+/** The maximum number of matters that are shown at once. A person must unfold the others. */
 const MOST = 6;
 
 /** Shows the matters that need a person's attention, or that all is well. */

@@ -8,7 +8,7 @@ import { counted, digits, visible } from "../parts/words.ts";
 
 const MOST = 50;
 
-/** What is no longer in the history, by whom and why: pruned moments and erased contents. */
+/** Shows what was given up (pruned moments and erased contents), with who gave it up and why. */
 export function GivenUp({ workspace }: { readonly workspace: string }) {
   const on = useWorkspaceApi(workspace);
   const prunings = useQuery({

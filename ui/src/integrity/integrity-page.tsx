@@ -14,7 +14,7 @@ import { type Check, verdictOf } from "./verdict.ts";
 import { Witnesses } from "./witnesses.tsx";
 import "./integrity.css";
 
-/** Whether the history is whole and signed, and how to prove it elsewhere. */
+/** Shows whether the history is whole and signed, and how to prove that on another machine. */
 export function IntegrityPage() {
   const { workspace } = useParams({ from: "/w/$workspace" });
   return (
@@ -140,7 +140,7 @@ function Head({ workspace }: { readonly workspace: string }) {
             It commits to everything up to event {digits(head.data.seq)}. Keep a copy on another machine: with it, a cut
             or replaced history is found.
           </p>
-          {/* Whoever has no pointer must be able to scroll the lines. */}
+          {/* A person without a pointer must be able to scroll the lines. */}
           {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
           <pre className="note-text" tabIndex={0} role="region" aria-label="The signed head as text">
             {head.data.note}

@@ -9,7 +9,7 @@ export interface LastCheck {
 
 const KEY = "chronicle.checked ";
 
-/** Keeps the result of a check for the list of workspaces. It is kept in the browser, not in the history. */
+/** Keeps the result of a check in the browser, not in the history. The list of workspaces shows the result. */
 export function keepCheck(workspace: string, check: LastCheck): void {
   localStorage.setItem(`${KEY}${workspace}`, JSON.stringify(check));
 }

@@ -20,11 +20,11 @@ import {
   reasonOf,
 } from "./omissions.ts";
 
-/** The number of sessions to choose from, and of paths that are named of each reason. */
+/** The maximum numbers of sessions to choose from, and of paths that are named for each reason. */
 const MOST_SESSIONS = 60;
 const MOST_PATHS = 100;
 
-/** The receipt of what the history does not have: now, or from the time of a session. */
+/** Shows the coverage: the paths that the history does not have, of the present folder or of a session. */
 export function NotCovered({ workspace }: { readonly workspace: string }) {
   const [session, setSession] = useState("");
   const { data: sessions = [] } = useSessions(workspace);
@@ -65,7 +65,7 @@ function useReceipt(workspace: string, session: string): UseQueryResult<Receipt>
   });
 }
 
-/** Returns the actions of an agent's session; none if they are no longer kept. */
+/** Returns the actions of an agent's session. The list is empty if the history no longer has the actions. */
 async function actionsOf(on: ReturnType<typeof useWorkspaceApi>, { kind, session_id: session }: SessionShape) {
   if (kind !== "agent") return [];
   try {

@@ -8,7 +8,7 @@ import { digits, visible } from "../parts/words.ts";
 
 const MOST = 100;
 
-/** What agents tried and may not do, and the tool calls that were denied. */
+/** Shows the forbidden operations that agents have tried, and the tool calls that were denied. */
 export function Refused({ workspace }: { readonly workspace: string }) {
   const on = useWorkspaceApi(workspace);
   const { data, error } = useQuery({

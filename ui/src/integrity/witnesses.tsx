@@ -7,7 +7,7 @@ import { counted, digits, visible } from "../parts/words.ts";
 
 const MOST = 50;
 
-/** Who else holds this history, and so would notice if it were cut or replaced. */
+/** Shows who else holds this history, and would therefore notice if the history were cut or replaced. */
 export function Witnesses({ workspace }: { readonly workspace: string }) {
   const on = useWorkspaceApi(workspace);
   const { data: replicas = [], error } = useQuery({

@@ -17,14 +17,14 @@ const ICONS: Readonly<Record<Who, typeof Bot>> = {
 /** The number of colours for actors in `tokens.css`. */
 const HUES = 8;
 
-/** Returns the number of an actor's colour: the same one in every view. */
+/** Returns the number of an actor's colour, which is the same in every view. */
 export function hueOf(actor: string): number {
   let hash = 0;
   for (const character of actor) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) >>> 0;
   return hash % HUES;
 }
 
-/** The name of an actor, with its colour and a sign for its kind. */
+/** Shows the name of an actor, in the actor's colour, with an icon for the kind of actor. */
 export function Actor({ actor, who }: { readonly actor: string; readonly who: Who }) {
   const Icon = ICONS[who];
   return (

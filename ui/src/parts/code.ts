@@ -4,12 +4,12 @@ import type { Extension } from "@codemirror/state";
 import { EditorView, highlightSpecialChars, lineNumbers } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 
-/** How every editor of the page shows text, whether it can be edited or not. */
+/** Returns the extensions of every editor of the page, whether the text can be edited or not. */
 export function codeShown(): Extension[] {
   return [
     lineNumbers(),
     EditorView.lineWrapping,
-    // What could hide a change, such as a mark of writing direction, is shown as a sign.
+    // Characters that could hide a change, such as a mark of writing direction, are shown as signs.
     highlightSpecialChars({
       addSpecialChars: /[\u00ad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]/g,
       render: specialSign,
@@ -18,7 +18,9 @@ export function codeShown(): Extension[] {
   ];
 }
 
-/** Loads the language of a file, by its name. Resolves to nothing for a name that says none. */
+/**
+ * Loads the language that belongs to a file's name. Resolves to an empty extension if no language belongs to the name.
+ */
 export async function languageOf(path: string): Promise<Extension> {
   const name = path.slice(path.lastIndexOf("/") + 1);
   const found = LanguageDescription.matchFilename(languages, name);
@@ -27,7 +29,10 @@ export async function languageOf(path: string): Promise<Extension> {
 
 const CARRIAGE_RETURN = 13;
 
-/** Few fonts have the picture of a carriage return, so it is shown as programmers write it. */
+/**
+ * Returns the sign for a special character. Few fonts have a picture of a carriage return, so a carriage return is
+ * shown as `\r`.
+ */
 function specialSign(code: number, description: string | null, picture: string): HTMLElement {
   const element = document.createElement("span");
   element.className = "cm-specialChar";

@@ -1,7 +1,7 @@
 import { Check, Copy } from "lucide-react";
 import { useState } from "react";
 
-/** A command of the command line, with a button that copies it. */
+/** Shows a command for the command line, with a button that copies the command. */
 export function Command({ text }: { readonly text: string }) {
   const [isCopied, copy] = useCopying(text);
   return (
@@ -14,7 +14,7 @@ export function Command({ text }: { readonly text: string }) {
   );
 }
 
-/** A button that copies a longer text, which is shown elsewhere. */
+/** Shows a button that copies a text. The text itself is shown elsewhere. */
 export function CopyButton({ text, label }: { readonly text: string; readonly label: string }) {
   const [isCopied, copy] = useCopying(text);
   return (
@@ -25,7 +25,7 @@ export function CopyButton({ text, label }: { readonly text: string; readonly la
   );
 }
 
-/** Returns whether the text was copied just now, and the function that copies it. */
+/** Returns whether the text was copied just now, and a function that copies the text. */
 function useCopying(text: string): readonly [boolean, () => void] {
   const [isCopied, setCopied] = useState(false);
   const copy = async (): Promise<void> => {

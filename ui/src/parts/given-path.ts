@@ -1,12 +1,12 @@
 interface Told {
   readonly path: string;
-  /** The bytes of a name that is not UTF-8, or that begins like a mark. */
+  /** The bytes of a path, in Base64. Present if the path is not UTF-8, or begins like the mark of a root. */
   readonly path_b64?: string;
 }
 
 /**
- * Returns the path of an answer as a request names exactly it. All links and keys of the page have this form. In a name
- * that is not UTF-8, the answer shows escapes, which would name another file.
+ * Returns the path of an answer in the form in which a request names exactly this path. All links and keys of the page
+ * have this form. If a name is not UTF-8, the `path` of the answer has escapes, which would name another file.
  */
 export function givenPath({ path, path_b64: encoded }: Told): string {
   if (encoded === undefined || isUtf8(bytesOf(encoded))) return path;
@@ -22,7 +22,10 @@ export function readPath(given: string): string {
   return encoded === undefined ? given : root + escaped(bytesOf(encoded));
 }
 
-/** Returns the name of a file or folder, as people read it. In a list of its folder, the mark of its root says nothing. */
+/**
+ * Returns the name of a file or folder, as people read it. Leaves out the mark of the root, because a list of one
+ * folder does not need it.
+ */
 export function readName(given: string): string {
   const shown = readPath(given).replace(/^@[a-z0-9-]+:/, "");
   return shown.slice(shown.lastIndexOf("/") + 1);
@@ -30,7 +33,7 @@ export function readName(given: string): string {
 
 const SLASH = 0x2f;
 
-/** Returns the path of the folder above, as a request names it; an empty text for the topmost one. */
+/** Returns the path of the folder above, as a request names that folder; `""` for the topmost folder. */
 export function folderAbove(given: string): string {
   const [, root = "", encoded] = ENCODED.exec(given) ?? [];
   if (encoded === undefined) {

@@ -16,7 +16,7 @@ export function PathText({ path, isFolder = false }: { readonly path: string; re
   );
 }
 
-/** The numbers of added and removed lines. */
+/** Shows the numbers of added and removed lines. */
 export function LineCounts({ added, removed }: { readonly added: number; readonly removed: number }) {
   return (
     <span className="counts">

@@ -3,7 +3,7 @@ import { visible } from "./words.ts";
 
 const LONGEST = 60;
 
-/** Returns the words by which people know a session: the command of a run, or who worked in it. */
+/** Returns the words by which people know a session: the command of a run, or who worked in the session. */
 export function sessionName({ command, kind, actor }: Pick<SessionShape, "command" | "kind" | "actor">): string {
   if (kind === "watch") return "a watch";
   if (kind === "replica") return `${visible(actor)} at a replica`;

@@ -2,7 +2,7 @@ import { CircleAlert, LoaderCircle } from "lucide-react";
 import type { ReactNode } from "react";
 import { ChronicleError } from "../../../src/client/index.ts";
 
-/** A view, or a part of one, that waits for the server. */
+/** Shown in place of a view, or of a part of a view, while the page waits for the server. */
 export function Loading({ what = "Loading" }: { readonly what?: string }) {
   return (
     <div className="state" role="status">
@@ -12,7 +12,7 @@ export function Loading({ what = "Loading" }: { readonly what?: string }) {
   );
 }
 
-/** A view without contents. `children` say what to do. */
+/** Shown in place of a view that has no contents. `children` say what to do. */
 export function Empty({ title, children }: { readonly title: string; readonly children?: ReactNode }) {
   return (
     <div className="state empty">
@@ -27,7 +27,7 @@ interface ProblemProps {
   readonly onAgain?: () => void;
 }
 
-/** An error in its own words, with the next step. */
+/** Shows the message of an error, with the next step. */
 export function Problem({ error, onAgain }: ProblemProps) {
   const message = error instanceof Error ? error.message : String(error);
   const hint = error instanceof ChronicleError ? error.hint : undefined;

@@ -14,7 +14,7 @@ const STEPS: readonly (readonly [most: number, unit: Intl.RelativeTimeFormatUnit
   [86_400 * 14, "day", 86_400],
 ];
 
-/** The times on screen are renewed this often, in milliseconds. */
+/** The interval, in milliseconds, at which the times on screen are renewed. */
 const TICK_MS = 15_000;
 
 let now = Date.now();
@@ -22,7 +22,7 @@ let timer: ReturnType<typeof setInterval> | undefined;
 const listeners = new Set<() => void>();
 
 function subscribe(listener: () => void): () => void {
-  // What appears now was recorded before now.
+  // `now` is renewed first. Otherwise, it could be earlier than the time of an event that is about to be shown.
   now = Date.now();
   listeners.add(listener);
   timer ??= setInterval(() => {
@@ -37,12 +37,15 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** The time in epoch milliseconds, a little behind: it is renewed every few seconds. */
+/** Returns the time in epoch milliseconds. The time can be up to `TICK_MS` behind. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
 }
 
-/** A moment as people say it, with the exact one on hover. A moment in the future is shown exactly: some clock is wrong. */
+/**
+ * Shows a time in words, with the exact time on hover. A time in the future is shown exactly, because some clock is
+ * wrong.
+ */
 export function Ago({ at }: { readonly at: string }) {
   const shown = useNow();
   const ms = Date.parse(at);
@@ -53,15 +56,15 @@ export function Ago({ at }: { readonly at: string }) {
   );
 }
 
-/** Returns the day and the minute; in another year, the day and the year. */
+/** Returns the day and the minute, or, for a time in another year than `from`, the day and the year. */
 function dateText(ms: number, from: number): string {
   return (new Date(ms).getFullYear() === new Date(from).getFullYear() ? DAY : YEAR).format(ms);
 }
 
-/** Returns `3 min. ago`; for what is older than two weeks, or in the future, the date. */
+/** Returns a text such as `3 min. ago`. For a time that is older than two weeks, or in the future, returns the date. */
 export function agoText(ms: number, from: number): string {
   const seconds = Math.round((from - ms) / 1_000);
-  // The shown time is up to a tick behind.
+  // `from` can be up to `TICK_MS` behind, so a slightly later time is not in the future.
   if (seconds < -(TICK_MS / 1_000 + 5)) return dateText(ms, from);
   if (seconds < 5) return "now";
   for (const [most, unit, size] of STEPS) if (seconds < most) return RELATIVE.format(-Math.floor(seconds / size), unit);

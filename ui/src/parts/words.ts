@@ -25,7 +25,10 @@ function rounded(value: number): string {
   return value.toFixed(value < 9.95 ? 1 : 0);
 }
 
-/** Characters that would change how the text around them is shown: controls, marks of writing direction, half pairs. */
+/**
+ * Matches characters that could change how the text around them is shown: controls, marks of writing direction, lone
+ * surrogates.
+ */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /** Returns a name with its invisible characters shown as `\u202e`, so that no name looks like another. */
@@ -36,7 +39,7 @@ export function visible(text: string): string {
   });
 }
 
-/** Returns a line of text with its invisible characters shown, but for tabs. */
+/** Returns a line of text with its invisible characters, except tabs, shown as escapes. */
 export function visibleLine(text: string): string {
   return text.split("\t").map(visible).join("\t");
 }

@@ -8,7 +8,7 @@ interface ConnectScreenProps {
   readonly onToken: (token: string) => void;
 }
 
-/** Says how to get in: by the command line, or with a token of the server. */
+/** Shows the two ways to open the page: with a command, or with a token of the server. */
 export function ConnectScreen({ refused, onToken }: ConnectScreenProps) {
   const [token, setToken] = useState("");
   const field = useId();

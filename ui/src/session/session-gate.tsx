@@ -9,12 +9,16 @@ import { exchangeCode, forgetToken, hasCode, storedToken, storeToken } from "./s
 
 type Phase = { readonly token?: string; readonly isReady: boolean; readonly refused?: string };
 
-/** Shows the page to whoever has a token: from the one-time code of the address, of this tab, or typed in. */
+/**
+ * Shows the page to a person with a token. The token comes from the one-time code in the address, or from this tab, or
+ * is typed in.
+ */
 export function SessionGate({ children }: { readonly children: ReactNode }) {
   const [phase, setPhase] = useState<Phase>({ isReady: false });
   useEffect(() => {
     void enter();
-    // Somebody pastes a new address of `chronicle ui` into this tab. The browser does not load the page for it.
+    // If a person pastes a new address of `chronicle ui` into this tab, the browser does not load the page again by
+    // itself.
     const onHash = (): void => {
       if (hasCode()) location.reload();
     };
@@ -46,7 +50,10 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
 
 let exchange: Promise<string | undefined> | undefined;
 
-/** Exchanges the code once, although React runs effects twice in development. Resolves to the reason of a refusal. */
+/**
+ * Exchanges the code only once, although React runs effects twice in development. Resolves to the reason if the server
+ * refuses the code.
+ */
 function exchangeOnce(): Promise<string | undefined> {
   exchange ??= exchangeCode().then(
     () => undefined,
@@ -66,7 +73,8 @@ function SignedIn({ token, onRefused, onToken, children }: SignedInProps) {
   const client = useMemo(() => pageClient(token), [token]);
   const { data: me, error, refetch } = useQuery({ ...meQuery(client), queryKey: ["me", token] });
   const api = useMemo(() => (me === undefined ? undefined : { client, me }), [client, me]);
-  // Only a token that is no longer accepted is forgotten. A server that is away or busy will know it again.
+  // The token is forgotten only if the server no longer accepts it. After any other error, the server may accept the
+  // token later.
   const isRefused = error instanceof ChronicleError && error.code === "UNAUTHENTICATED";
   useEffect(() => {
     if (!isRefused || error === null) return;

@@ -1,15 +1,17 @@
 /**
- * The token of this tab. It lives in `sessionStorage`, so that it ends with the tab, and the servers on other ports of this
- * machine are not sent it, as they would be sent a cookie.
+ * The key of this tab's token in `sessionStorage`. The browser removes the token when the tab is closed. Unlike a
+ * cookie, the token is never sent to servers on other ports of this machine.
  */
 const KEY = "chronicle.token";
 
-/** Returns the token of this tab; `undefined` if there is none. */
+/** Returns the token of this tab; `undefined` if the tab has no token. */
 export function storedToken(): string | undefined {
   return sessionStorage.getItem(KEY) ?? undefined;
 }
 
-/** True if the token of this tab came from an address of `chronicle ui`. Such a token ends with the server. */
+/**
+ * True if the token of this tab came from an address of `chronicle ui`. Such a token is valid until the server ends.
+ */
 export function isPageToken(): boolean {
   return storedToken()?.startsWith("chr_page_") === true;
 }
@@ -31,9 +33,9 @@ export function hasCode(): boolean {
 class CodeRefused extends Error {}
 
 /**
- * Exchanges the one-time code of the address for a token, and stores the token. Removes the code from the address first,
- * so that no copy of the address has it. Does nothing if the address has no code. Throws `CodeRefused` for a code that
- * was used before or has expired.
+ * Exchanges the one-time code of the address for a token, and stores the token. Removes the code from the address
+ * first, so that no copy of the address has the code. Does nothing if the address has no code. Throws `CodeRefused` for
+ * a code that was used before or has expired.
  */
 export async function exchangeCode(): Promise<void> {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");

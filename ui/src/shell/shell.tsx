@@ -16,7 +16,9 @@ import "./shell.css";
 
 type Open = "palette" | "keys" | undefined;
 
-/** The frame around every view: the bar at the top, the palette, and what is said when the server is away. */
+/**
+ * Shows the frame around every view: the bar at the top, the palette, and a message while the server does not answer.
+ */
 export function Shell() {
   const [open, setOpen] = useState<Open>();
   const { workspace } = useParams({ strict: false });
@@ -114,7 +116,7 @@ function LinkBanner() {
   );
 }
 
-/** An address that names no view. */
+/** Shown if the address names no view. */
 export function Missing() {
   return (
     <Empty title="There is no such view">
@@ -125,7 +127,7 @@ export function Missing() {
   );
 }
 
-/** A view that failed. The rest of the page stays usable. */
+/** Shown in place of a view that failed. The rest of the page stays usable. */
 export function ViewFailed({ error, reset }: ErrorComponentProps) {
   return <Problem error={error} onAgain={reset} />;
 }

@@ -6,7 +6,7 @@ const NEXT: Readonly<Record<Theme, Theme>> = { system: "light", light: "dark", d
 const ICON = { system: Monitor, light: Sun, dark: Moon };
 const NAME: Readonly<Record<Theme, string>> = { system: "as the system", light: "light", dark: "dark" };
 
-/** Switches between the system's theme, light and dark. */
+/** Shows a button that switches between three themes: the system's, light and dark. */
 export function ThemeButton() {
   const [theme, setTheme] = useState(chosenTheme);
   const Icon = ICON[theme];

@@ -1,18 +1,20 @@
 import { useEffect, useEffectEvent } from "react";
 
-/** What keys do, by name: `mod+k` (Ctrl or ⌘), `?`, `j`, `ArrowDown`, `Escape`. */
+/**
+ * Maps names of keys to functions. Examples of names: `mod+k` (`mod` is Ctrl or ⌘), `?`, `j`, `ArrowDown`, `Escape`.
+ */
 export type Keys = Readonly<Record<string, (event: KeyboardEvent) => void>>;
 
-/** Calls the function of a key while the view is shown. Keys without `mod` do nothing while somebody types. */
+/** Calls the functions of pressed keys while the view is shown. Ignores keys without `mod` while a person types. */
 export function useKeys(keys: Keys): void {
   const onKey = useEffectEvent((event: KeyboardEvent) => {
     const isMod = event.ctrlKey || event.metaKey;
-    // Outside of an editor's shadow root, the event's own target is only the root's host.
+    // If the event comes from an editor in a shadow root, `event.target` is only the host of that root.
     const [target] = event.composedPath();
     if (event.altKey || event.defaultPrevented || (!isMod && isTyping(target))) return;
-    // A dialog has the keys for itself.
+    // While a dialog is open, the keys belong to the dialog.
     if (!isMod && document.querySelector("[role=dialog]") !== null) return;
-    // A link or a button in focus takes these keys itself.
+    // A focused link or button handles these keys itself.
     if (!isMod && PRESSES.has(event.key) && isPressable(target)) return;
     const run = keys[isMod ? `mod+${event.key.length === 1 ? event.key.toLowerCase() : event.key}` : event.key];
     if (run === undefined) return;

@@ -9,7 +9,7 @@ export interface Bar {
 
 const MOST = 40;
 
-/** Sizes as bars, in the given order. */
+/** Shows sizes as bars, in the given order. */
 export function Bars({ rows }: { readonly rows: readonly Bar[] }) {
   const most = Math.max(1, ...rows.map(({ bytes }) => bytes));
   if (rows.length === 0) return <p className="quiet">Nothing yet.</p>;

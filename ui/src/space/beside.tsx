@@ -8,7 +8,10 @@ import { Loading, Problem } from "../parts/states.tsx";
 import { counted, size, visible } from "../parts/words.ts";
 import { Bars } from "./bars.tsx";
 
-/** What is kept beside the histories for some days, the budgets for it, and the collection of what nothing needs. */
+/**
+ * Shows what is kept beside the histories for some days, the budgets for that, and a button that frees unneeded
+ * contents.
+ */
 export function Beside() {
   const { client, me } = useApi();
   const isOwner = me.role === "operator" && me.workspaces === null;
@@ -52,7 +55,7 @@ function Kept({ kept }: { readonly kept: KeptBesideShape }) {
   );
 }
 
-/** From this share of a budget on, older work is about to be given up. */
+/** The used share of a budget from which on the meter shows that older work will soon be given up. */
 const NEARLY = 0.9;
 
 function Budgets({ budgets }: Pick<KeptBesideShape, "budgets">) {
@@ -94,7 +97,10 @@ function Budgets({ budgets }: Pick<KeptBesideShape, "budgets">) {
   );
 }
 
-/** Frees contents that no history needs. It first says what that means, because those contents do not come back. */
+/**
+ * Shows a button that frees the contents that no history needs. A dialog first explains this, because freed contents
+ * cannot be brought back.
+ */
 function Collect() {
   const { client } = useApi();
   const queries = useQueryClient();

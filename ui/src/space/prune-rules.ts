@@ -1,6 +1,6 @@
 import type { PruneOptions } from "../../../src/api/action-api.ts";
 
-/** The rules of a prune, as they are typed. Empty: the rule is not given. */
+/** The rules of a prune, as a person types them. An empty text stands for a rule that is not given. */
 export interface PruneRules {
   readonly last: string;
   readonly days: string;
@@ -8,12 +8,12 @@ export interface PruneRules {
   readonly isWithPins: boolean;
 }
 
-/** No rule: the configured limits apply. */
+/** The value without any rule. The configured limits then apply. */
 export const NO_RULES: PruneRules = { last: "", days: "", daily: "", isWithPins: false };
 
 const DAY_MS = 86_400_000;
 
-/** Returns the options of a prune; `undefined` if a rule is no whole number from 0 up. */
+/** Returns the options of a prune; `undefined` if a given rule is not a whole number, or is negative. */
 export function pruneOptions({ last, days, daily, isWithPins }: PruneRules): PruneOptions | undefined {
   const [keepLast, within, keepDaily] = [last, days, daily].map(numberOf);
   if ([keepLast, within, keepDaily].includes(null)) return undefined;

@@ -23,7 +23,7 @@ const SWITCHES = [
   ["recordPrompts", "Keep what people ask agents, for thirty days"],
 ] as const satisfies readonly (readonly [keyof ConfigShape, string])[];
 
-/** The limits in force and where each comes from, and what may be kept beside the history. */
+/** Shows each limit in force and where the limit comes from, and the choices of what is kept beside the history. */
 export function Retention({ workspace }: { readonly workspace: string }) {
   const on = useWorkspaceApi(workspace);
   const { data, error } = useQuery({
@@ -76,7 +76,7 @@ function Switches({ workspace }: { readonly workspace: string }) {
   const queries = useQueryClient();
   const key = ["workspace", workspace, "config"];
   const { data, error } = useQuery({ queryKey: key, queryFn: () => on.config(), retry: false });
-  // What was just chosen is shown at once, until the server has answered.
+  // A choice is shown at once, before the server has answered.
   const [chosen, setChosen] = useState<Partial<ConfigShape>>({});
   const change = useMutation({
     mutationFn: (part: Partial<ConfigShape>) => on.configure(part),

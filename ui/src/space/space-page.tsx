@@ -17,7 +17,7 @@ type By = "session" | "path" | "age";
 
 const NAMES: Readonly<Record<By, string>> = { path: "by folder", session: "by session", age: "by age" };
 
-/** How much the history takes, and where it goes. */
+/** Shows how much space the history takes, and what takes the space. */
 export function SpacePage() {
   const { workspace } = useParams({ from: "/w/$workspace" });
   const on = useWorkspaceApi(workspace);
@@ -70,7 +70,10 @@ export function SpacePage() {
   );
 }
 
-/** Returns the words for a group: a session is named by its command or its agent. */
+/**
+ * Returns a function from the name of a group to words for people. The words for a session are its command or its
+ * agent.
+ */
 function useGroupNames(workspace: string, by: By): (name: string) => string {
   const { data = [] } = useSessions(workspace);
   if (by !== "session") return (name) => name;

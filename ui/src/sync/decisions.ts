@@ -3,11 +3,11 @@ import { visible } from "../parts/words.ts";
 
 type Accept = NonNullable<NonNullable<Parameters<SyncApi["resume"]>[1]>["accept"]>;
 
-/** A decision about a halted sync, with the words of its button and of the look that comes before it. */
+/** A decision about a halted sync, with the words of its button and of the preview before it. */
 export interface Decision {
   readonly accept: Accept;
   readonly title: string;
-  /** What would happen, a sentence or two each. */
+  /** The effects of the decision, in one or two sentences each. */
   readonly happens: readonly string[];
   /** True if files are deleted. */
   readonly isLoss: boolean;

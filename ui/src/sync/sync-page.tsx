@@ -14,7 +14,7 @@ import { counted, digits, visible } from "../parts/words.ts";
 import { type Decision, decisionsOf } from "./decisions.ts";
 import "./sync.css";
 
-/** Whether this folder follows a workspace of another store, and how far it is. */
+/** Shows whether this folder follows a workspace of another store, and how far behind the folder is. */
 export function SyncPage() {
   const { workspace } = useParams({ from: "/w/$workspace" });
   const { client } = useApi();
@@ -42,7 +42,7 @@ function isForbidden(error: unknown): boolean {
   return error instanceof ChronicleError && error.code === "FORBIDDEN";
 }
 
-/** For whoever came with a token: syncs are steered by the owner of the store alone. */
+/** Shown to a person who uses a token, because only the owner of the store can control syncs. */
 function NotHere() {
   return (
     <Empty title="The sync is shown to the owner of the store only">
@@ -195,7 +195,7 @@ interface DecideProps {
   readonly onDecided: () => void;
 }
 
-/** The button of a decision. It first says what would happen, on which side. */
+/** Shows the button of a decision. A dialog first says what would happen on which side. */
 function Decide({ decision: { title, happens, isLoss }, isBusy, onDecided }: DecideProps) {
   const [isOpen, setOpen] = useState(false);
   const decide = (): void => {
@@ -228,7 +228,7 @@ function Decide({ decision: { title, happens, isLoss }, isBusy, onDecided }: Dec
   );
 }
 
-/** The paths at which both sides will continue to differ, and why. */
+/** Shows the paths at which both sides will continue to differ, with the reasons. */
 function KeptBack({ sync }: { readonly sync: SyncShape }) {
   const {
     kept_back: count = 0,

@@ -22,11 +22,12 @@ interface ItemDetailProps {
 }
 
 /**
- * Shows the details of one line of the timeline: what was asked, what was changed, and the button that takes it back.
+ * Shows the details of one line of the timeline: what was asked, what was changed, and the button that takes the work
+ * back.
  */
 export function ItemDetail({ workspace, item, onClose }: ItemDetailProps) {
   const work = workOf(item);
-  // Nothing was recorded before a baseline, so there is nothing to compare it with.
+  // Nothing was recorded before a baseline, so the baseline has no earlier state to compare with.
   const isStart = item.kind === "baseline";
   return (
     <aside className="detail" aria-label="The selected work">

@@ -14,8 +14,8 @@ export interface Lane {
   /** All work of the actor; `undefined` until the ticks are read. */
   readonly ticks: TickLane | undefined;
   /**
-   * The lines of the list that are drawn as marks. Until the ticks are read, these are all lines. Then, they are the
-   * lines that fit the filters; without filters, there are none.
+   * The lines of the list that are drawn as marks. Until the ticks are read, these are all lines. After that, the lines
+   * that fit the filters; without filters, no lines.
    */
   readonly marks: readonly Mark[];
 }

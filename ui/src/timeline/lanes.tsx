@@ -32,7 +32,7 @@ interface LanesProps {
   readonly onOldest: () => void;
 }
 
-/** The number of lanes that are drawn; the others are in the list only. */
+/** The maximum number of lanes that are drawn. The work of the other actors is only in the list. */
 const MOST_LANES = 12;
 /** The distance, in pixels, within which the pointer takes hold of the playhead. */
 const NEAR_PX = 9;

@@ -19,8 +19,8 @@ export function tickEventQuery(on: WorkspaceApi, seq: number) {
 }
 
 /**
- * Returns the line of the list that stands for exactly the work of a tick. Returns `undefined` if there is none, such
- * as for an action within a turn.
+ * Returns the line of the list that stands for exactly the work of a tick. Returns `undefined` if there is no such
+ * line, for example for an action within a turn.
  */
 export function itemOfTick(items: readonly RecentItem[], tick: TickAt): RecentItem | undefined {
   if (isOfTurn(tick)) return undefined;

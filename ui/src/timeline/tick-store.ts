@@ -28,7 +28,7 @@ interface AddedRow {
   readonly turn: string | undefined;
 }
 
-/** The ticks that were read so far. The object is a new one after each change of the store. */
+/** The ticks that were read so far. Each change of the store makes a new object of this type around the same store. */
 export interface Ticks {
   readonly store: TickStore;
 }
@@ -53,16 +53,17 @@ export interface TickAt {
 }
 
 /**
- * All ticks of a history that were read, in columns, so that a hundred thousand of them take few megabytes and are drawn
- * in one frame. Pieces may arrive in any order, and more than once. A tick replaces the one with the same first event,
- * if it does not end earlier. Changes of files that one capture recorded are one tick, although several pieces have them.
+ * The ticks of a history that were read. They are stored in columns, so that a hundred thousand ticks take few
+ * megabytes and are drawn in one frame. Pieces (answers of the server) may arrive in any order, and more than once. A
+ * new tick replaces the known tick with the same first event, unless the new tick ends earlier. All changes of files
+ * that one capture recorded form one tick, even if they come in several pieces.
  */
 export class TickStore {
   /** The seq of the event after which newer ticks are read. */
   head = 0;
   /** True if there are older ticks that were not read yet. */
   hasOlder = false;
-  /** True if the history has become another one, so that a new store is to be begun. */
+  /** True if the server now has another history, or one that begins later. A new store must then be begun. */
   isOutdated = false;
   size = 0;
   /** The event before which older ticks are read. */
@@ -78,7 +79,10 @@ export class TickStore {
   #lane = new Uint16Array(1_024);
   #turn = new Int32Array(1_024);
   #session = new Int32Array(1_024);
-  /** The rows by their first events; those of changes of files also by their last ones. */
+  /**
+   * Maps the first event of each tick to its row. `#rowOfFilesTo` maps the last event of a tick of file changes to its
+   * row.
+   */
   readonly #rowOf = new Map<number, number>();
   readonly #rowOfFilesTo = new Map<number, number>();
   readonly #lanes: MutableLane[] = [];
@@ -205,7 +209,7 @@ export class TickStore {
     return from > to ? undefined : [from, to];
   }
 
-  /** Adds a piece. `head` and `oldest` must be those before the piece. */
+  /** Adds a piece. While it is called, `head` and `oldest` must still have their values from before the piece. */
   add(piece: TicksShape): void {
     this.kinds = piece.kinds;
     this.outcomes = piece.outcomes;
@@ -223,14 +227,16 @@ export class TickStore {
         ...{ session: sessions[at(piece.session, n)] ?? -1, turn: piece.turns[at(piece.turn, n)] },
       };
       const isOfFiles = OF_FILES.has(piece.kinds[kind]);
-      // The row of a capture stands for rows that end earlier. All of them are in the piece.
+      // The row of a capture stands for events that are earlier than its last event. The piece has all of these events.
       if (n === 0) this.oldest = Math.min(this.oldest, isOfFiles ? row.first : last);
       const added = isOfFiles ? withoutKnown(row, known) : row;
       if (added !== undefined && !(isOfFiles && this.#join(added))) this.#put(added, isOfFiles);
     }
   }
 
-  /** Adds changes of files to a tick of the same capture that begins right after them, or ends right before them. */
+  /**
+   * Adds changes of files to the tick of the same capture whose events come right after or right before these changes.
+   */
   #join({ first, last, changed, ...row }: AddedRow): boolean {
     const [after, before] = [this.#rowOf.get(last + 1), this.#rowOfFilesTo.get(first - 1)];
     const joined = [after, before].find((one) => one !== undefined && this.#isSameCapture(one, row));
@@ -267,7 +273,7 @@ export class TickStore {
     isOfFiles: boolean,
   ): void {
     const row = this.#place(first);
-    // An answer that was given earlier may arrive later.
+    // An older answer of the server may arrive after a newer one, so an older state of the tick is ignored.
     if (row < this.size && this.lastAt(row) > last) return;
     this.#first[row] = first;
     this.#last[row] = last;
@@ -341,10 +347,12 @@ export class TickStore {
   }
 }
 
-/** The kinds of ticks that stand for changes of files which were recorded together, one event for each. */
+/** The kinds of ticks that stand for several changes of files, with one event for each change. */
 const OF_FILES: ReadonlySet<TickKindName | undefined> = new Set(["edit", "sync"] as const);
 
-/** Returns the part of changes of files that is not among the known events; `undefined` if there is none. */
+/**
+ * Returns the part of a tick of file changes that is not among the known events; `undefined` if all events are known.
+ */
 function withoutKnown(
   row: AddedRow,
   { from, to }: { readonly from: number; readonly to: number },

@@ -38,8 +38,8 @@ export function useItems(workspace: string, options: RecentOptions): Items {
       (await on.recent(PAGE, { ...options, ...(before === undefined ? {} : { before }) })).items,
     getNextPageParam: (last) => (last.length < PAGE ? undefined : last.at(-1)?.to_seq),
     staleTime: Number.POSITIVE_INFINITY,
-    // The newest lines are shown before the first page is read, because reading them takes the server a tenth of the
-    // time of a page.
+    // The newest lines are shown before the first page is read, because the server reads them in a tenth of the time
+    // that it needs for a page.
     enabled: live.data !== undefined,
   });
   const newest = live.isPlaceholderData ? undefined : live.data?.items;

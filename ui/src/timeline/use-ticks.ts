@@ -5,8 +5,8 @@ import { useWorkspaceApi } from "../data/api.ts";
 import { type Ticks, ticksKey, TickStore } from "./tick-store.ts";
 
 /**
- * The number of ticks that the first request reads. It is small, so that the lanes appear soon. `PIECE`: the number of
- * ticks that each further request reads.
+ * The number of ticks that the first request reads. This number is small, so that the lanes appear soon. `PIECE`: the
+ * number of ticks that each further request reads.
  */
 const FIRST = 2_000;
 const PIECE = 20_000;
@@ -25,7 +25,7 @@ function ticksQuery(on: WorkspaceApi, known: () => Ticks | undefined) {
   });
 }
 
-/** Reads what is new. A store without anything begins with the newest ticks. */
+/** Reads the new ticks into the store. If the store is empty, reads the newest ticks. */
 async function continued(on: WorkspaceApi, known?: TickStore): Promise<TickStore> {
   const store = known === undefined || known.isOutdated ? new TickStore() : known;
   if (store.head === 0) {
@@ -38,7 +38,7 @@ async function continued(on: WorkspaceApi, known?: TickStore): Promise<TickStore
   for (;;) {
     const after = store.head;
     const piece = await on.ticks({ after, limit: PIECE });
-    // The history was put back to an earlier state, or is another one.
+    // The history was put back to an earlier state, or was replaced by another history.
     if (piece.head < after) return continued(on);
     store.add(piece);
     // Ticks that came with the events may have moved the head on meanwhile.

@@ -234,8 +234,8 @@ interface MergingProps extends ContentsProps {
 /** Shows the editor, once the text from which both sides come (the base) has been read. */
 function Merging({ workspace, conflict, present, isBusy, onMerged, current, other }: MergingProps) {
   const isSync = conflict.cause === "sync";
-  // For an undo, the base is the text that the undo left. The present text differs from it only by later edits, which
-  // stay.
+  // For an undo, the base is the text that the undo left. The present text differs from this base only by later edits,
+  // which stay.
   const [hash, length] = isSync ? [conflict.base_hash ?? "", 0] : [conflict.current_hash, conflict.current_size];
   const isOwn = hash === "" || hash === present.hash || length > LARGEST_TEXT;
   const base = useText(workspace, isOwn ? "" : hash, 0);

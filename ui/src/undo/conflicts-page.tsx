@@ -75,7 +75,10 @@ export function ConflictsPage() {
   );
 }
 
-/** The address names a conflict that is not open. No other one takes its place, because its buttons would settle that. */
+/**
+ * Shown if the address names a conflict that is not open. No other conflict is shown instead, because its buttons would
+ * settle that conflict.
+ */
 function NotOpen() {
   return (
     <Empty title="This conflict is not open">

@@ -13,7 +13,7 @@ export function lineEndsOf(text: string): LineEnds {
 }
 
 export interface PlainSides {
-  /** The texts. Unless one of them has mixed line ends, their lines end with line feeds only. */
+  /** The texts. If no text has mixed line ends, the lines of all texts end with line feeds only. */
   readonly base: string;
   readonly current: string;
   readonly other: string;

@@ -14,7 +14,7 @@ interface MergeEditorProps {
   readonly current: string;
   readonly other: string;
   readonly otherName: string;
-  /** True if the result contains, from the beginning, the parts that only the other side has changed. */
+  /** True if the result initially contains the parts that only the other side has changed. */
   readonly mergesOther: boolean;
   readonly isBusy: boolean;
   /** Absent for a person who is allowed only to read. */

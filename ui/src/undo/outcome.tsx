@@ -15,8 +15,8 @@ interface OutcomeProps {
 const MOST = 60;
 
 /**
- * Shows the result of an undo or a restore, either before or after it is done: the paths that change, those that are
- * left as they are, and those that do not merge.
+ * Shows the result of an undo or a restore, either before or after it is done: the paths that change, the paths that
+ * stay as they are, and the paths that do not merge.
  */
 export function Outcome({ result, isDone = false }: OutcomeProps) {
   const changes = netChanges(result.changes);

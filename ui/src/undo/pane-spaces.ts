@@ -106,8 +106,8 @@ function topWithout(view: EditorView, before: readonly Space[], at: number): num
 }
 
 /**
- * True if a line begins at the position. This is false only at the end of a text whose last line has no line feed: no
- * line follows that could be moved.
+ * True if a line begins at the position. False only at the end of a text whose last line has no line feed. In this
+ * case, no line follows that could be moved.
  */
 function startsLine({ state }: EditorView, at: number): boolean {
   return state.doc.lineAt(at).from === at;

@@ -39,7 +39,7 @@ export interface PanesOptions {
   /** The name of the other side, such as `the undo's`. */
   readonly otherName: string;
   readonly mayEdit: boolean;
-  /** True if the result contains, from the beginning, the parts that only the other side has changed. */
+  /** True if the result initially contains the parts that only the other side has changed. */
   readonly mergesOther: boolean;
   readonly onState: (state: PanesState) => void;
 }

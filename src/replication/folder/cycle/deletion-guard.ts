@@ -11,12 +11,12 @@ import { optional } from "../../../util/optional.ts";
 import type { Timers } from "../../../util/timers.ts";
 
 // The sync must halt (stop until a person decides) if its folder is missing, was replaced, or has lost many entries at
-// once. An unmounted disk looks like such a loss. If the sync took the loss for a person's work, the sync would delete
-// everything on the other side.
+// once. An unmounted disk, for example, looks like a deletion of all entries. Without the halt, the sync would delete
+// everything on the other side, too.
 
 /**
- * The maximum number of entries that may be lost at once if at least one entry is kept. A larger loss is allowed only
- * if at least as many entries are kept (see `enoughKept`).
+ * The maximum number of entries that may be lost at once if at least one entry is kept. A loss of more entries is
+ * allowed only if at least as many entries are kept as are lost (see `enoughKept`).
  */
 const MAY_GO_AT_ONCE = 50;
 
@@ -50,8 +50,8 @@ export const NO_LOSSES: Losses = { local: 0, upstream: 0, older: NOTHING, ignore
 export type LossDecision = "deletions" | "restore";
 
 /**
- * If `decided` is the value of `keeps` in the sync's record, returns the sides to which the step restores every lost
- * entry. If `decided` is a person's decision, returns none. For the decision "restore", see `sidesToRestore`.
+ * Returns the sides to which the step restores every lost entry, if `decided` is the value of `keeps` in the sync's
+ * record. If `decided` is a person's decision, returns `[]`. For the decision "restore", see `sidesToRestore`.
  */
 export function sidesKept(decided: LossDecision | Kept | undefined): readonly Side[] {
   if (decided === "both") return ["local", "remote"];
@@ -79,8 +79,8 @@ interface LossGround extends Pick<
   "mirror" | "own" | "applied" | "head" | "local" | "rules" | "editorFiles"
 > {
   /**
-   * Losses of the last `MEMORY_MS`. They are added to the present losses, because a deletion can be noticed in several
-   * parts.
+   * The losses of the last `MEMORY_MS`. These are added to the present losses, because the sync can notice one deletion
+   * in several parts.
    */
   readonly recent: Lost & Pick<Losses, "older">;
   /**
@@ -94,9 +94,9 @@ interface LossGround extends Pick<
 }
 
 /**
- * The states of a path before and after a possible loss. For losses in the folder, `before` is the state at the last
- * agreement, and `after` is the present state. For losses at the origin, `before` is the folder's present state, and
- * `after` is the folder's state after the step.
+ * The states of a path before and after a possible loss. For a loss in the folder, `before` is the state on which both
+ * sides last agreed, and `after` is the folder's present state. For a loss at the origin, `before` is the folder's
+ * present state, and `after` is the state that the step would give to the folder.
  */
 interface PathChange {
   readonly path: WorkspacePath;
@@ -117,7 +117,7 @@ export async function weighDeletions(
   const { rules, isSent } = ground;
   const here = paths.flatMap(({ path, local: after, base, remote }): PathChange[] => {
     const before = remote && base.entry;
-    // Ask the rules last, because the first condition already leaves out most paths (those that are new at the origin).
+    // The rules are asked last, because the first condition already leaves out most paths.
     const isPassing = (before === undefined) !== (after === undefined);
     return isPassing && rules.goesBack(path, after ?? base.entry) && !isSent(path) ? [{ path, before, after }] : [];
   });
@@ -154,9 +154,9 @@ interface Weighing {
 }
 
 /**
- * Compares the losses of one side with its kept entries, without the ignored paths. Ignored paths were recorded before
- * the ignore rules named them, and do not count as anybody's work. If this comparison gives no halt, but the side has
- * kept nothing except ignored paths, everything may be gone. A second comparison then includes the ignored paths.
+ * Compares the losses of one side with its kept entries, without the ignored paths. Ignored paths do not count as
+ * anybody's work, and were recorded before the ignore rules named them. If this comparison gives no halt, but all kept
+ * entries are ignored paths, everything may be gone. A second comparison then includes the ignored paths.
  */
 async function weigh(ground: LossGround, changes: readonly PathChange[], side: Side): Promise<Weighed> {
   if (countLost(changes) === 0) return { lost: 0, older: 0, kept: 0 };
@@ -170,8 +170,8 @@ async function weigh(ground: LossGround, changes: readonly PathChange[], side: S
 
 /**
  * Compares losses with kept entries in two checks. The first check compares all recent losses with all kept entries.
- * The second check compares only the losses and kept entries that are older than `MEMORY_MS`. Without the second check,
- * entries that were created between two parts of a deletion would count as kept.
+ * The second check compares only entries, lost or kept, that existed before the last `MEMORY_MS`. Without the second
+ * check, entries that were created between two parts of a deletion would count as kept.
  */
 async function weighThese(ground: LossGround, { side, changes, ignored }: Weighing): Promise<Weighed> {
   const lost = countLost(changes);
@@ -263,7 +263,9 @@ async function haltFor(ground: LossGround, loss: Loss, { side, gone }: Told): Pr
   return { reason, detail: `${what} was deleted ${where}` };
 }
 
-/** Returns a clause that names the top-level folder with at least half of the deleted entries, or `""`. */
+/**
+ * Returns a clause that names the top-level folder with at least half of the deleted entries; `""` if there is none.
+ */
 function mostlyIn(gone: Told["gone"]): string {
   const counts = new Map<string, number>();
   for (const { path } of gone) {
@@ -306,8 +308,8 @@ export const ROOT_REPLACED: ReplicaHalt = {
 };
 
 /**
- * Returns a halt if there is no folder, or if another folder is in its place. `known` is undefined if no folder was
- * seen yet. The device is not compared (see `isElsewhere`).
+ * Returns a halt if the sync's folder is missing, or if another folder is in its place. `known` is the folder as it was
+ * last seen; `undefined` if it was never seen. The device is not compared (see `isElsewhere`).
  */
 export function checkRoot(known: FolderIdentity | undefined, now: FolderIdentity | undefined): ReplicaHalt | undefined {
   if (now === undefined) return { reason: "root-vanished", detail: "the folder is not there" };
@@ -360,7 +362,7 @@ interface Loss {
   readonly kept: number;
 }
 
-/** True for a large loss, which is allowed only if at least as many entries are kept. */
+/** True for a large loss. Such a loss is allowed only if at least as many entries are kept as are lost. */
 function isMuch(lost: number): boolean {
   return lost > MAY_GO_AT_ONCE;
 }
@@ -383,19 +385,19 @@ export function checkLoss({ lost, kept }: Loss): "root-emptied" | "mass-deletion
 type Counted = Omit<Losses, "halted" | "ignored">;
 
 /**
- * The time, in ms, for which a deletion is remembered. Deletions within this time count as one. Entries that were
- * created within this time do not count as kept in the second check.
+ * The time, in ms, for which a deletion is remembered. Deletions within this time count as one deletion. Entries that
+ * were created within this time do not count as kept in the second check of `weighThese`.
  */
 export const MEMORY_MS = 10_000;
 
 /**
- * The maximum number of entries in a deletion that is probably complete. After such a deletion, the wait for more
- * deletions (`MOMENT_MS`) is short.
+ * The maximum number of entries in a small deletion, which is probably complete. After a small deletion, the sync waits
+ * only `MOMENT_MS` for more deletions.
  */
 const FEW = 3;
 const MOMENT_MS = 100;
 
-/** The wait, in ms, after a deletion of more than `FEW` entries, because a large deletion may have begun. */
+/** The wait, in ms, after a deletion of more than `FEW` entries, which may be the beginning of a large deletion. */
 const QUIET_MS = 400;
 
 /**
@@ -405,9 +407,9 @@ const QUIET_MS = 400;
 const MOST_WAITS = 10;
 
 /**
- * The maximum number of waits before a large deletion at the origin halts the sync, and the length of each wait, in ms.
- * The deletion may be the first half of a slow rename. Or the origin may already have restored the entries, but the
- * events of this restoration have not arrived yet.
+ * The maximum number of waits before a large deletion at the origin halts the sync. `DOUBT_MS` is the length of each
+ * wait, in ms. The deletion may be the first half of a slow rename. Or the origin may already have restored the
+ * entries, by events that have not arrived yet.
  */
 const MOST_DOUBTS = 5;
 const DOUBT_MS = 1_000;
@@ -418,7 +420,7 @@ const NONE: Counted = { local: 0, upstream: 0, older: { local: 0, upstream: 0 } 
 export class RecentDeletions {
   readonly #timers: Timers;
   #recent: Counted = NONE;
-  /** Incremented when a person accepts deletions. All earlier deletions are then forgotten. */
+  /** A counter that is incremented when a person accepts deletions. All earlier deletions are then forgotten. */
   #generation = 0;
   #last: Lost = NONE;
   #waits = 0;

@@ -4,9 +4,9 @@ import { isInBase } from "../../../engine/log/read-base.ts";
 const WINDOW = 2_000;
 
 /**
- * Returns the seq of the last event that is in the log's base, or whose time differs from `now` (epoch milliseconds) by
- * more than `ms` milliseconds. Returns 0 if there is no such event. An event with a time after `now` is found, too,
- * because the clock may have been set back since that event.
+ * Returns the seq of the last event that is older than `ms` milliseconds; 0 if there is no such event. `now` is the
+ * present time, in milliseconds since the epoch. Events in the log's base count as older. An event whose time is more
+ * than `ms` after `now` also counts as older, because the clock may have been set back since.
  */
 export async function eventBefore(
   index: Pick<IndexStore, "events" | "head">,

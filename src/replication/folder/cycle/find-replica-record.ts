@@ -28,8 +28,8 @@ export async function findReplicaRecord(context: Context): Promise<ReplicaRecord
 }
 
 /**
- * Reads the record's last event. If the log is shorter than the index, throws an error about the damage of the log, not
- * about the missing event.
+ * Reads the record's last event. If the event cannot be read because the log is damaged, throws the error that
+ * describes this damage, not the error about the one event.
  */
 async function readLast(context: Context, last: EventRow): Promise<LogEvent> {
   try {

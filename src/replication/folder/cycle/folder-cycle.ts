@@ -70,12 +70,12 @@ export interface CycleParts {
   readonly identity: () => FolderIdentity | undefined;
   readonly nameRules: NameRules | undefined;
   /**
-   * Resolves to a halt if a folder at this location must not follow this origin. Called in each cycle.
+   * Called in each cycle. Resolves to a halt if a folder at this location must not follow this origin.
    */
   readonly apart?: ((record: ReplicaRecord) => Promise<ReplicaHalt | undefined>) | undefined;
   /**
-   * Called before another folder, or the same folder on another device, is recorded as the workspace's folder. Drops
-   * the caches of the old folder.
+   * Drops the caches of the old folder. Called before another folder, or the same folder on another device, is recorded
+   * as the workspace's folder.
    */
   readonly beforeMove?: (() => void) | undefined;
   readonly timers: Timers;
@@ -112,11 +112,11 @@ interface Planned {
 
 /**
  * The maximum number of own events (events of the folder's own log) that are searched for an event about a conflict. If
- * there are more events, an event about a conflict is assumed to be among them.
+ * there are more own events, `isDisputedAnew` assumes that one of them is about a conflict.
  */
 const MOST_SINCE = 1_000;
 
-/** The maximum number of waits for the rest of a commit that has arrived in part, and the length of each, in ms. */
+/** The maximum number of waits for the rest of a commit that has arrived in part. `PART_MS` is the length of a wait. */
 const MOST_PARTS = 50;
 export const PART_MS = 20;
 
@@ -197,14 +197,14 @@ export class FolderCycle implements Disposable {
 
   /**
    * Like `compareAll`, but for use after a halt whose cause may be gone. The next cycle does not send the changes in
-   * the journal. It sends only the differences that it finds itself.
+   * the journal, but only the differences that the comparison finds.
    */
   lookAgain(): void {
     this.#known = undefined;
     this.#isLookedAtAgain = true;
   }
 
-  /** Makes the next steps restore what was deleted just before the halt. Called while the sync is still halted. */
+  /** Makes the next steps restore what was deleted just before the halt. The sync must still be halted. */
   async wantBack(): Promise<void> {
     this.#back.want(await recentlyGone(this.#parts.context, this.#record.origin));
   }
@@ -219,7 +219,7 @@ export class FolderCycle implements Disposable {
     );
   }
 
-  /** Called when the obstacles of these paths are gone. */
+  /** Makes the next step retry these paths, whose obstacles are gone. */
   unblock(paths: ReadonlySet<WorkspacePath>): void {
     this.#retries.changed(paths);
   }
@@ -230,7 +230,7 @@ export class FolderCycle implements Disposable {
 
   /**
    * Plans one step and carries it out. `accepted` is a person's decision about a halt. `isRestAccepted` is true if a
-   * deletion at the origin was accepted and further parts of it may still arrive.
+   * person has accepted a deletion at the origin, and further parts of this deletion may still arrive.
    */
   async run(accepted?: LossDecision, isRestAccepted = false): Promise<CycleOutcome> {
     const now = this.#parts.identity();
@@ -253,7 +253,7 @@ export class FolderCycle implements Disposable {
     if (waitMs !== undefined) return { kind: "restless", waitMs };
     if (decided === undefined && found !== undefined) return { kind: "halted", halt: found };
     const isAccepted = decided === "deletions" || isRestAccepted;
-    // If the mirror's index was wrong about the origin's files, the caller must plan again.
+    // If the mirror's index is wrong about the origin's files, the outcome `moved` makes the caller plan again.
     if (!(await this.#isProved(planned))) return { kind: "moved" };
     const outcome = await this.#carryOut(planned, now, isAccepted);
     if (outcome.kind === "done") await this.#erasures.follow(this.#standing(await this.#readConflicts()));
@@ -301,13 +301,13 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Called if the origin has lost its events after `common`. First applies the lost events to the folder, because the
-   * mirror still holds them. Then makes the sync a new replica of the origin. The first step of the new replica regards
-   * nothing as deleted. The caller must reopen the sync. Throws `REFUSED` if a step halts, or if an open conflict is
-   * about events that the origin has lost.
+   * Makes the sync a new replica of an origin that has lost its events after `common`. First applies the lost events to
+   * the folder, because the mirror still holds them. The first step of the new replica regards nothing as deleted. The
+   * caller must reopen the sync. Throws `REFUSED` if a step halts, or if an open conflict is about events that the
+   * origin has lost.
    */
   async rejoin(sandboxId: string, common: number): Promise<void> {
-    // The record names no origin yet if the origin lost its events before anything came into the folder.
+    // If the origin lost its events before anything came into the folder, the record names no origin yet.
     const { workspace: origin } = this.#parts.mirror;
     if (this.#record.origin !== origin) await this.write({ origin });
     await this.#catchUpWithHeld();
@@ -349,9 +349,9 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Maps the path of each settled conflict to the seq of an event of the origin. Up to this event, the settlement
-   * decides about the path and everything beneath the path. Without this map, the settled conflict of a path that
-   * cannot be written would be opened again.
+   * Maps the path of each settled conflict to the origin's last event that the settlement has taken into account. Up to
+   * this event, the settlement decides about the path and everything beneath it. Without this map, the settled conflict
+   * of a path that cannot be written would be opened again.
    */
   async #readSettled(): Promise<ReadonlyMap<WorkspacePath, number>> {
     const { origin } = this.#record;
@@ -472,7 +472,7 @@ export class FolderCycle implements Disposable {
       isSent: (path) => journal.isSent(path),
     });
     const sides = decided === "restore" ? sidesToRestore(losses) : new Set(sidesKept(decided));
-    // Do not send changes of files that had disappeared and have reappeared by themselves.
+    // Files that had disappeared may have reappeared by themselves. Their changes in the journal are not sent.
     const isBack = this.#isLookedAtAgain && decided === undefined && losses.halted.local === undefined;
     if (sides.has("local") || isBack) journal.skipTo(local);
     await journal.scan();
@@ -545,8 +545,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * True if the index of the mirror is right about the files that the plan uses, both now and at the last agreement.
-   * The lines of the origin's log prove this. A plan without paths (`planFirst`) uses all files.
+   * True if the lines of the origin's log prove what the mirror's index says about the files that the plan uses, both
+   * now and at the last agreement. A plan without paths (`planFirst`) uses all files.
    */
   async #isProved({ plan, paths, head }: Planned): Promise<boolean> {
     const { mirror } = this.#parts;
@@ -603,8 +603,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Skips the events that the step itself has recorded. If all of these events came from the origin, none is sent to
-   * the origin.
+   * Skips the events that the step itself has recorded. If the step only applied changes of the origin, none of these
+   * events is sent to the origin.
    */
   #advanceOver(plan: CyclePlan, local: number, report: UpstreamReport): void {
     const { from, seq, applied } = report;
@@ -622,8 +622,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Called when the record is in the log. `isNews` is true if the events that were written with the record need not be
-   * sent to the origin. These events then count as answered if all earlier events were answered.
+   * Takes the record that was written to the log. `isNews` is true if the events that were written with the record need
+   * not be sent to the origin. If all earlier events were answered, these events then count as answered, too.
    */
   #noteRecord(record: ReplicaRecord, { from, seq }: UpstreamReport, isNews: boolean): void {
     this.#record = record;

@@ -39,14 +39,14 @@ interface JournalSource {
   /** Default: the names of secrets never change. */
   readonly names?: Pick<SharedNames, "refresh"> | undefined;
   /**
-   * True if a change stays in the folder and is not sent, because the path is an editor's own file, or because the
-   * folder cannot hold the origin's entry at or above this path. Default: false.
+   * Resolves to true if a change stays in the folder and is not sent. The reason is that the path is an editor's own
+   * file, or that the folder cannot hold the origin's entry at or above this path. Default: false.
    */
   readonly keepsHere?: ((path: WorkspacePath, entry: Entry | undefined) => Promise<boolean>) | undefined;
   /**
-   * True if a journal entry is not sent, because the next step must compare both sides. Either the folder never had the
-   * origin's state on which the entry claims to be based, or that state came into the folder again after the change.
-   * Default: false.
+   * Resolves to true if a journal entry is not sent, because the next step must compare both sides. Such an entry
+   * claims to be based on a state of the origin that the folder never had, or that came into the folder again after the
+   * change. Default: false.
    */
   readonly isLeftToStep?: ((entry: JournalEntry) => Promise<boolean>) | undefined;
   /** The own event (event of the folder's own log) up to which everything was answered when the journal was opened. */
@@ -59,15 +59,15 @@ const PAGE = 2_000;
 
 /**
  * Reads a folder's changes from its log, and passes them to the session, which sends them to the origin. Each change is
- * an entry of the journal. Only released entries are passed on. The deletion guard examines an entry before its
- * release.
+ * an entry of the journal. An entry is passed on only after its release, so that the deletion guard can first examine
+ * the entry.
  */
 export class FolderJournal implements WriteJournal {
   readonly changed = new Signal<void>();
   readonly answered = new Signal<WriteBackAnswer>();
   /**
-   * Emitted when the origin has forgotten which entries it had accepted. Paths that differ at the origin must then be
-   * proposed again.
+   * The signal that the origin has forgotten which entries it had accepted. Paths that differ at the origin must then
+   * be proposed again.
    */
   readonly forgotten = new Signal<void>();
   readonly #source: JournalSource;
@@ -110,9 +110,9 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * Called after a step has decided about `paths`. Removes these paths from `again`, except a path whose answer names
-   * an event that the mirror lacks. Forgets the refusals of the paths in `agreed`, because these paths are now the same
-   * on both sides.
+   * Must be called after a step has decided about `paths`. Removes these paths from `again`, except paths whose answer
+   * names an event that the mirror lacks. Forgets the refusals of the paths in `agreed`, which are now the same on both
+   * sides.
    */
   decided(paths: Iterable<WorkspacePath>, agreed: Iterable<WorkspacePath> = []): void {
     for (const path of agreed) this.#refused.delete(path);
@@ -141,7 +141,7 @@ export class FolderJournal implements WriteJournal {
     }
   }
 
-  /** Called after the rules for what is written back have changed. The queue is judged anew before anything is sent. */
+  /** Makes the journal judge its queue anew before it sends more, because the rules for what is sent have changed. */
   doubt(): void {
     this.#isDoubtful = true;
   }
@@ -170,9 +170,9 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * Withdraws the entries that settle one of these open disputes, because a person may have undone the settlement. Such
-   * an entry is based on an event of the origin (`seen`) that is later than the dispute's `baseSeq`. For a path beneath
-   * the disputed path, `since` takes the place of `baseSeq`. Called in each step.
+   * Withdraws the entries that settle one of these disputes. The disputes are open, so a person may have undone the
+   * settlement. Such an entry is based on an event of the origin (`seen`) that is later than the dispute's `baseSeq`.
+   * For a path beneath the disputed path, `since` takes the place of `baseSeq`.
    */
   withdraw(disputes: readonly Dispute[]): void {
     const byPath = new Map(disputes.map((one) => [one.path, one]));
@@ -183,7 +183,7 @@ export class FolderJournal implements WriteJournal {
     if (disputes.length > 0) this.#leaveOut(isTakenBack);
   }
 
-  /** Allows the entries up to the own event `upTo` to be sent. */
+  /** Releases the entries up to the own event `upTo`, so that they can be sent. */
   release(upTo: number): void {
     if (upTo <= this.#released) return;
     this.#released = upTo;
@@ -199,12 +199,12 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * True in these cases:
-   * - this state of the path has no answer yet;
-   * - the path was refused;
-   * - the path's answer names an event that the mirror lacks.
+   * True if this state of the path need not be proposed, because one of these is so:
+   * - The path's last entry has this state, and has no answer yet.
+   * - The path was refused.
+   * - The path's answer names an event that the mirror lacks.
    *
-   * An unanswered entry with another state does not count, because a change of the origin has overwritten it.
+   * An unanswered entry with another state does not count, because a change of the origin has overwritten its state.
    */
   isOnItsWay(path: WorkspacePath, state: Entry | undefined): boolean {
     const waiting = this.#waiting.get(path);
@@ -242,8 +242,8 @@ export class FolderJournal implements WriteJournal {
   async settled(upTo: number, answer: WriteBackAnswer, decidedBy = 0): Promise<void> {
     const answered = new Map(this.#queue.filter(({ localSeq }) => localSeq <= upTo).map((one) => [one.localSeq, one]));
     const told = new Set([...answer.accepted, ...answer.rejected].map(({ localSeq }) => localSeq));
-    // If `answer` does not name an entry, the answer to that entry was lost, and the origin no longer remembers the
-    // answer. Only the origin's state will show whether the entry was accepted.
+    // If `answer` does not name an entry, the origin's answer to that entry was lost, and the origin has forgotten it.
+    // Only the origin's state will show whether the entry was accepted.
     for (const entry of answered.values()) {
       if (told.has(entry.localSeq)) continue;
       this.#again.add(entry.path);
@@ -259,11 +259,11 @@ export class FolderJournal implements WriteJournal {
         const { reason, unheard } = one;
         const isDeletion = entry.entry === undefined;
         this.#refused.set(entry.path, { reason, isDeletion, ...(unheard === true ? { unheard } : {}) });
-        // Compare the path again, because its state may equal the origin's state by now.
+        // The next step compares the path again, because its state may equal the origin's state by then.
         this.#again.add(entry.path);
       }
     }
-    // Leave out entries that were never sent, because the origin cannot remember them.
+    // Entries that were never sent (`unheard`) are left out, because the origin cannot remember them.
     const heard = [...answer.accepted, ...answer.rejected.filter(({ unheard }) => unheard !== true)];
     for (const { localSeq } of heard) this.#answeredTo = Math.max(this.#answeredTo, localSeq);
     this.#drop(upTo);

@@ -17,24 +17,25 @@ interface HoldGround {
   readonly head: number;
   readonly rules: ReplicatedPaths;
   /**
-   * `again`: the paths to check, in addition to the paths of `conflicts`. Therefore, a folder is checked in only two
-   * cases: the origin has not accepted the folder's deletion, or the folder is already in conflict. `refused`: the
-   * paths whose last change the origin has refused.
+   * `again` has the paths to check, besides the paths of `conflicts`. A folder is therefore checked only if the origin
+   * has not accepted the folder's deletion, or if the folder is already in conflict. `refused` has the paths whose last
+   * change the origin has refused.
    */
   readonly journal: Pick<FolderJournal, "again" | "refused">;
   readonly conflicts: readonly IdentifiedConflict[];
   readonly editorFiles?: Pick<EditorFiles, "leftOut"> | undefined;
-  /** The entries that the folder's disk cannot hold; they stay at the origin. Default: the disk can hold everything. */
+  /** The entries that stay at the origin because the folder's disk cannot hold them. Default: there are none. */
   readonly notHeld?: Pick<NotHeldPaths, "leftOut"> | undefined;
 }
 
 /**
- * Changes the decisions so that no folder is deleted at the origin while an entry stays in it. An entry stays if its
- * deletion was refused or is never sent. The deletion of an entry is never sent in four cases: the sync excludes the
- * entry, the sync does not write the entry back, the entry is an editor's own file, or the folder's disk cannot hold
- * the entry. Without this check, the folder's deletion would be sent again and again. A folder that stays at the origin
- * is a conflict until the folder is empty at the origin or a person restores it locally. In the mode
- * `two-way-resolved`, the folder is restored locally without a conflict.
+ * Changes the decisions so that no folder is deleted at the origin while an entry stays in the folder there. Otherwise,
+ * the folder's deletion would be sent again and again. An entry stays at the origin if its deletion was refused or is
+ * never sent. The deletion of an entry is never sent in four cases: the sync excludes the entry, the sync does not
+ * write the entry back, the entry is an editor's own file, or the folder's disk cannot hold the entry.
+ *
+ * A folder that stays at the origin is a conflict until the folder is empty at the origin, or a person restores the
+ * folder locally. In the mode `two-way-resolved`, the folder is restored locally without a conflict.
  */
 export async function holdFolders(
   decisions: readonly SettledDecision[],
@@ -95,8 +96,8 @@ interface Holding {
 }
 
 /**
- * Returns the decision for a folder that stays at the origin. Only the topmost of such folders becomes a conflict. The
- * folders in it are settled together with it.
+ * Returns the decision for a folder that stays at the origin. Only the topmost such folder becomes a conflict. The
+ * folders beneath are settled together with the topmost folder.
  */
 function heldDecision(one: SettledDecision, { holder, isTop, rules }: Holding): SettledDecision {
   const { sides } = one;
@@ -115,8 +116,8 @@ interface NameGround {
 }
 
 /**
- * Returns the new paths that cannot be created, because their names collide with the names of present paths or of other
- * new paths.
+ * Returns the new paths that cannot be created, because their names collide with names of present paths or of other new
+ * paths. Of new paths that collide only with each other, the first one can be created.
  */
 export async function findHeldNames(
   decisions: readonly SettledDecision[],

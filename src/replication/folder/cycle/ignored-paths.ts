@@ -10,8 +10,8 @@ import type { CycleSides, FileHistory } from "./read-cycle.ts";
 
 export interface IgnoreGround {
   /**
-   * The histories that are searched for ignore files, each with the seq as of which it is read. A file that one history
-   * lacks is looked up in the next history.
+   * The histories that are searched for ignore files. Each history is read as of its seq. An ignore file that one
+   * history lacks is looked up in the next history.
    */
   readonly histories: readonly (readonly [FileHistory, number])[];
   readonly blobs: Pick<BlobStore, "open">;
@@ -33,7 +33,7 @@ export class IgnoredPaths {
     this.#filter = compileFilter(ground.options);
   }
 
-  /** Returns the paths of those entries that the ignore rules leave out. */
+  /** Returns the paths of the entries that the ignore rules leave out. */
   async of(entries: Iterable<Pick<Entry, "path" | "kind">>): Promise<ReadonlySet<WorkspacePath>> {
     const all = [...entries];
     await this.#read(new Set(all.flatMap(({ path }) => [ROOT, ...foldersAbove(path)])));

@@ -21,15 +21,15 @@ export interface Materialised {
   /** The person's decision that the step carries out, in words (see `UpstreamStep`). Default: there is no decision. */
   readonly decision?: string;
   /**
-   * `seq` is the event of the folder's own log up to which the folder was known when the step was planned. `looked` are
-   * the paths that were compared.
+   * The event of the folder's own log up to which the folder was known when the step was planned (`seq`), and the paths
+   * that were compared (`looked`).
    */
   readonly planned: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
 }
 
 /**
- * The maximum number of changes in a first sync for which the folder's log names the authors. If there are more
- * changes, only the origin's history names the authors.
+ * The maximum number of changes in a first sync for which the folder's log names the actors. For a larger first sync,
+ * only the origin's history names the actors.
  */
 const MOST_OF_FIRST = 4_096;
 
@@ -67,8 +67,8 @@ export class LocalMaterializer {
   }
 
   /**
-   * If the sync's folder is another folder than before, or is on another device, records the new folder as the
-   * workspace's folder. A later move is then recognised.
+   * Records the sync's folder as the workspace's folder, if it is another folder than before or is on another device. A
+   * later move is then recognised.
    */
   async #know({ folder: now }: ReplicaRecord): Promise<void> {
     const before = this.#folder;

@@ -28,8 +28,8 @@ export function nothingHalted(): ChronicleError {
 }
 
 /**
- * Returns the error `REFUSED` for a request to a sync that is not running. This code tells clients not to retry,
- * because a person must act.
+ * Returns the error for a request to a sync that is not running. The code `REFUSED` tells clients not to retry, because
+ * a person must act.
  */
 export function notUnderWay({ stopped, paused }: ReplicaRecord, why: string): ChronicleError {
   const hint =
@@ -41,7 +41,9 @@ export function notUnderWay({ stopped, paused }: ReplicaRecord, why: string): Ch
   return new ChronicleError("REFUSED", `the sync is not under way: ${why}`, { hint });
 }
 
-/** Throws `REFUSED` if an open conflict is about an event after `common`, because the origin has lost these events. */
+/**
+ * Throws `REFUSED` if an open conflict is about an event after `common`. The origin has lost the events after `common`.
+ */
 export function refuseDisputed(conflicts: readonly IdentifiedConflict[], common: number): void {
   const behind = conflicts.filter(({ record }) => isAfter(record, common));
   if (behind.length === 0) return;

@@ -21,17 +21,16 @@ export interface ObstaclesOptions {
 
 /** The minimum time between two checks, in ms. */
 const BETWEEN_MS = 3_000;
-/** Checks take at most 1/`COSTLY_PARTS` of the time. Therefore, slow checks run less often. */
+/** The minimum time between two checks, as a multiple of the duration of a check. Slow checks thus run less often. */
 const COSTLY_PARTS = 20;
 /** The maximum number of blocked paths, and of unreadable paths, that one check covers. */
 const MOST_LOOKED_AT = 500;
 
 /**
- * Checks the paths that could not be written or read, and detects when their obstacles are gone. Most obstacles
- * disappear without any recorded event: a FIFO or an ignored file is removed, a file system is remounted for writing,
- * an attribute is cleared. A retry adds a line to the log, but a check does not. Therefore, paths are checked every few
- * seconds, and are retried once a check no longer finds their obstacle. Obstacles that a check cannot detect (a quota)
- * are left to `Retries`.
+ * Checks, every few seconds, the paths that could not be written or read. A path is retried only once a check no longer
+ * finds its obstacle, because a retry adds a line to the log, and a check does not. Most obstacles disappear without
+ * any recorded event: a FIFO or an ignored file is removed, a file system is remounted for writing, an attribute is
+ * cleared. Obstacles that a check cannot detect, such as a quota, are left to `Retries`.
  */
 export class Obstacles implements Disposable {
   readonly #options: ObstaclesOptions;
@@ -46,7 +45,7 @@ export class Obstacles implements Disposable {
     this.#options = options;
   }
 
-  /** Checks at once if new paths wait. Otherwise, schedules the next check. */
+  /** Starts a check at once if new paths wait. Otherwise, schedules the next check. */
   look(): void {
     this.#isEnded = false;
     if (this.#isLooking) return;

@@ -27,7 +27,7 @@ export class OriginErasures {
   readonly #context: Context;
   readonly #mirror: Mirror;
   readonly #rules: ReplicatedPaths;
-  /** The seq of the origin's last erasure that was adopted. All earlier erasures were adopted, too. */
+  /** The seq of the origin's last erasure up to which all erasures were adopted. */
   #followed = 0;
   #waiting: ErasuresWaiting | undefined;
   #state = "";
@@ -39,8 +39,8 @@ export class OriginErasures {
   }
 
   /**
-   * An erasure can make the origin stop recording some paths. This method makes the folder's history stop recording the
-   * same paths. The files stay in the folder. Called before a step is planned. Returns false if only a part of the
+   * Makes the folder's history stop recording the paths that the origin has stopped recording because of an erasure.
+   * The files stay in the folder. Must be called before a step is planned. Returns false if only a part of the
    * erasure's commit has arrived.
    */
   async leave(standing: Standing): Promise<boolean> {
@@ -58,7 +58,7 @@ export class OriginErasures {
     return true;
   }
 
-  /** Adopts the origin's erasures, and its withdrawals of erasures. Called after a step. */
+  /** Adopts the origin's erasures, and its withdrawals of erasures. Must be called after each step. */
   async follow(standing: Standing): Promise<void> {
     const last = await this.#mirror.lastErasure();
     if (last === this.#followed || last > standing.applied) return;

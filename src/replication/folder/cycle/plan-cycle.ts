@@ -106,8 +106,8 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
     if (known === undefined || !saysTheSame(known.record, record))
       planned.push({ id: known?.id ?? ground.newId(), record });
   }
-  // Withdraw the remaining conflicts, except those of waiting paths. The sides of a withdrawn conflict agree again, or
-  // its obstacle is gone, or this step removes the obstacle.
+  // The remaining conflicts are withdrawn, except those of waiting paths: their sides agree again, their obstacle is
+  // gone, or this step removes the obstacle.
   for (const known of open.values()) {
     if (!ground.waiting.has(known.record.path)) planned.push(withdrawn(known));
     else if (known.record.sync?.since !== undefined) planned.push(onlyOfItsPath(known));
@@ -124,8 +124,8 @@ interface ConflictGround {
 function conflictOf(one: SettledDecision, { at, known, ground }: ConflictGround): ConflictRecord {
   const { path, sides, heldBy } = one;
   const { origin, applied, now } = ground;
-  // The conflict of a folder that only stays at the origin (`heldBy`) has no `since`, because the folder's children are
-  // not in conflict. This step reconciles the children.
+  // If a folder is in conflict only because it stays at the origin (`heldBy`), the conflict has no `since`. The
+  // folder's children are not in conflict, and this step reconciles them.
   const about = heldBy === undefined ? { since: known?.record.sync?.since ?? applied } : { detail: heldBy };
   return {
     path,
@@ -173,8 +173,8 @@ function onlyOfItsPath({ id, record }: IdentifiedConflict): IdentifiedConflict {
 }
 
 /**
- * Returns the conflicts to report: those of the plan, except for paths that could not be written. A path that could not
- * be written is reported as an open conflict, unless its conflict was open before this step.
+ * Returns the conflicts to report: the planned conflicts of paths that could be written, and an open conflict for each
+ * path that could not be written, unless its conflict was open before this step.
  */
 export function toldConflicts(
   planned: readonly IdentifiedConflict[],

@@ -18,9 +18,9 @@ export interface FirstSides extends Pick<
 const NEVER: SyncBase = { entry: undefined, seq: 0 };
 
 /**
- * Plans the first step for a folder that has no recorded path and was never reconciled. In every mode, such a folder
- * gets the origin's entries. Therefore, no path needs a decision of its own. `planCycle` would return the same plan (a
- * test checks this), but takes several times as long.
+ * Plans the first step for a folder that has no recorded path and was never reconciled. Such a folder gets the origin's
+ * entries in every mode, so no path needs a decision of its own. `planCycle` would return the same plan (a test checks
+ * this), but takes several times as long.
  *
  * Returns `undefined` for any other folder, if names collide, or if only a part of a commit of the origin has arrived.
  */
@@ -28,8 +28,7 @@ export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefine
   const { own, applied, local, mirror, head, nameRules } = sides;
   if (applied !== 0 || (await own.touched(0, local)).length > 0) return undefined;
   const changes: UpstreamChange[] = [];
-  // The last path that is not a folder. In path order, entries beneath this path would follow it directly. Such entries
-  // exist only if a part of a commit is missing.
+  // The last path that is not a folder. If the next path lies beneath it, a part of a commit has not arrived yet.
   let leaf: WorkspacePath | undefined;
   for await (const rows of mirror.entriesAt(head)) {
     for (const { path, seq, iteration, entry } of rows) {

@@ -40,8 +40,8 @@ export interface CycleSides {
    */
   readonly mayHaveLeft?: boolean;
   /**
-   * True if the folder's deletion of this path is on its way to the origin, was refused there, or was settled by a
-   * person. `upstreamSeq` is the path's last event at the origin. Default: false.
+   * Returns true if the folder's deletion of this path is on its way to the origin, was refused there, or was settled
+   * by a person. `upstreamSeq` is the path's last event at the origin. Default: false.
    */
   readonly isDeleting?: ((path: WorkspacePath, upstreamSeq: number) => boolean) | undefined;
   readonly editorFiles?: Pick<EditorFiles, "judge" | "looksMade" | "leftOut"> | undefined;
@@ -94,8 +94,8 @@ export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePa
 }
 
 /**
- * Drops editors' own files that stay on their side. Removes the base of editors' files that both sides have created
- * independently.
+ * Leaves out editors' own files, which stay on their side. Removes the base of editors' files that both sides have
+ * created independently.
  */
 async function withoutEditorFiles(
   paths: Iterable<CyclePath>,
@@ -112,9 +112,9 @@ async function withoutEditorFiles(
 }
 
 /**
- * Corrects the base of paths that both sides have stopped recording because of an erasure at the origin. The folder's
- * history has recorded such a path as deleted, and both sides agreed on this absence. A later entry of the origin at
- * the path is new, and was not deleted in the folder.
+ * Corrects the base of paths that both sides have stopped recording because of an erasure at the origin. Both sides
+ * have recorded such a path as deleted, so the corrected base is the absence. An entry that the origin has recorded at
+ * the path since is new, and was not deleted in the folder.
  */
 async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): Promise<readonly CyclePath[]> {
   if (sides.mayHaveLeft !== true) return paths;
@@ -132,8 +132,8 @@ async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): P
 
 /**
  * Moves the base of a path to the last state that this replica has written to the origin since both sides agreed. Both
- * present states descend from that state. With the older base, this replica's own edit would conflict with a later
- * deletion in the folder, and with a later change at the origin.
+ * present states descend from that state. With the older base, this replica's own edit would seem to conflict with a
+ * later deletion in the folder, or with a later change at the origin.
  */
 async function onOwnGround(paths: Iterable<CyclePath>, sides: CycleSides): Promise<CyclePath[]> {
   const ground: CyclePath[] = [];
@@ -222,8 +222,8 @@ async function readInto(
     paths.forEach((path, i) => {
       const there = remote[i];
       const upstream = there === undefined ? undefined : { seq: there.seq, iteration: there.iteration };
-      // A path that was never recorded in the folder (for instance because a filter withheld it) cannot have been
-      // deleted there.
+      // If the folder never recorded the path, for instance because a filter withheld it, the folder cannot have
+      // deleted the path. The origin's entry then counts as new.
       const isNew = local[i] === undefined && !disputed.has(path) && sides.isDeleting?.(path, there?.seq ?? 0) !== true;
       const at = (isNew ? undefined : base[i]) ?? NEVER;
       // If a conflict has no common state, an earlier step has already searched for a base up to the origin's event

@@ -5,7 +5,7 @@ import type { FolderJournal } from "./folder-journal.ts";
 export interface RefusalProbeOptions {
   readonly journal: Pick<FolderJournal, "refused" | "retry" | "isUndecided">;
   readonly timers: Timers;
-  /** True if journal entries can be sent to the origin now. */
+  /** Returns true if journal entries can be sent to the origin now. */
   readonly mayAsk: () => boolean;
   /** Starts the next step of the sync (one comparison of the folder with its origin). */
   readonly wake: () => void;
@@ -16,8 +16,8 @@ const LONGEST_WAIT_MS = 900_000;
 
 /**
  * Detects when an origin that was read-only (an archived workspace, a folder without permission) can be written again.
- * After waits of growing length, the probe proposes one of the paths that were refused as `read-only`. The other paths
- * are sent only once the origin has accepted that path, because each attempt adds lines to the log.
+ * After waits of growing length, the probe proposes one of the paths that were refused as `read-only`. Each attempt
+ * adds lines to the log, so the other refused paths are sent only once the origin has accepted the proposed path.
  */
 export class RefusalProbe implements Disposable {
   readonly #options: RefusalProbeOptions;
@@ -30,9 +30,9 @@ export class RefusalProbe implements Disposable {
   }
 
   /**
-   * Called when the origin has accepted or refused journal entries. While the proposed path is undecided, changes
-   * nothing. Once the origin has accepted that path, sends all other paths that were refused as `read-only`. Otherwise,
-   * schedules the next proposal.
+   * Must be called when the origin has accepted or refused journal entries. Does nothing while the proposed path is
+   * undecided. Once the origin has accepted the proposed path, sends all other paths that were refused as `read-only`.
+   * Otherwise, schedules the next proposal.
    */
   look(): void {
     const { journal, wake } = this.#options;

@@ -40,7 +40,8 @@ export interface ResolvingStep {
 }
 
 /**
- * Maps a person's choice to the end of the conflict's record: `current` keeps the folder's side, `undo` the origin's.
+ * Maps a person's choice to the field `settled` of the conflict's record. There, `current` means that the folder's side
+ * is kept, and `undo` that the origin's side is kept.
  */
 const ENDS: Readonly<Record<Resolution["keep"], Exclude<ConflictEnd, "withdrawn">>> = {
   local: "current",
@@ -70,7 +71,7 @@ export async function resolveSyncConflict(
   const content = resolution.content ?? (await merged(blobs, at));
   const [hash = sha256(content)] = await keepContents(blobs, [content]);
   const after = fileWith(at, { hash, size: content.length });
-  // If the merged file equals the folder's file, the folder needs no change. The file must still be sent to the origin.
+  // If the merged file equals the folder's file, the folder needs no change, but the file must be sent to the origin.
   if (sameEntry(after, at.local)) return { ...settled, proposals: [path] };
   return { ...settled, changes: [{ path, before: at.local, after, cause: "merge", base: at.base }], contents: [hash] };
 }
@@ -100,8 +101,8 @@ function proposed(paths: readonly CyclePath[]): WorkspacePath[] {
 }
 
 /**
- * Returns a list with the change that applies the origin's state to the folder. The list is empty if both sides are
- * equal. The change includes the common base: if the path cannot be written, a conflict with this base is recorded.
+ * Returns a list with the change that applies the origin's state to the folder; `[]` if both sides are equal. The
+ * change includes the common base, which a conflict needs if the path cannot be written.
  */
 function taken({ path, base, local, remote, upstream }: CyclePath): UpstreamChange[] {
   const after = settable(remote);
@@ -132,8 +133,8 @@ function unmergeable(path: WorkspacePath): ChronicleError {
 }
 
 /**
- * Returns the entry of the merged file. The permissions are those of the local file. If there is no local file, they
- * are those of the origin's file.
+ * Returns the entry of the merged file. The entry has the permissions of the local file or, if there is no local file,
+ * of the origin's file.
  */
 function fileWith({ path, local, remote }: CyclePath, { hash, size }: Pick<Entry, "size"> & { hash: Hash }): Entry {
   const file = [local, remote].find((entry) => entry?.kind === "file");
@@ -168,8 +169,8 @@ export function inTheWay(blocked: readonly BlockedPath[]): ChronicleError {
 }
 
 /**
- * Returns the error `REFUSED` for a resolution that keeps the local side or a merge in a one-way mode. In such a mode,
- * nothing is written back to the origin, so that only the origin's side can settle a conflict.
+ * Returns the error `REFUSED` for a resolution in a one-way mode that keeps the local side or a merge. A one-way mode
+ * writes nothing back to the origin, so only the origin's side can be kept.
  */
 export function oneWay(path: WorkspacePath): ChronicleError {
   return new ChronicleError("REFUSED", `${JSON.stringify(displayPath(path))} is not written back in this mode`, {

@@ -24,10 +24,10 @@ export interface Restoring {
 }
 
 /**
- * Restores the entries that a person wants back after a large deletion has halted the sync (stopped it until a person
- * decides). An entry that was deleted on one side only is restored from the other side. An entry that was deleted on
- * both sides just before the halt is restored from the history. If the folder's deletion of an entry was already sent,
- * the entry is restored once the origin's event about the deletion has arrived.
+ * Restores the entries that a person wants back after a large deletion has halted the sync. (A halted sync does nothing
+ * until a person decides.) An entry that was deleted on only one side is restored from the other side. An entry that
+ * was deleted on both sides just before the halt is restored from the history. If the folder's deletion of an entry was
+ * already sent, the entry is restored once the origin's event about this deletion has arrived.
  */
 export class RestoredPaths {
   readonly #mirror: Pick<Mirror, "record" | "erasures">;
@@ -39,7 +39,7 @@ export class RestoredPaths {
     this.#sandboxId = sandboxId;
   }
 
-  /** The paths that the next step (one reconciliation of both sides) must compare, even if nothing has changed. */
+  /** The paths that the next step (one reconciliation of both sides) must compare, even if they have not changed. */
   get paths(): Iterable<WorkspacePath> {
     return this.#gone.keys();
   }
@@ -74,8 +74,8 @@ export class RestoredPaths {
   }
 
   /**
-   * Called after a step has decided about these paths. Forgets them, except paths that were deleted in the folder and
-   * still exist in the part of the origin's history that has arrived.
+   * Must be called after a step has decided about these paths. Forgets these paths, except paths that were deleted in
+   * the folder and still exist in the part of the origin's history that has arrived.
    */
   done(paths: readonly CyclePath[]): void {
     if (this.#gone.size === 0) return;

@@ -35,7 +35,7 @@ export class Retries implements Disposable {
     this.#waiting.set(path, timer);
   }
 
-  /** Called when the path's change was carried out. The path's next failure is followed by the shortest wait. */
+  /** Must be called when the path's change was carried out. The path's next failure then leads to the shortest wait. */
   forget(path: WorkspacePath): void {
     this.#waiting.get(path)?.[Symbol.dispose]();
     this.#waiting.delete(path);
@@ -43,8 +43,8 @@ export class Retries implements Disposable {
   }
 
   /**
-   * Called after a change at these paths, such as a new permission. Every waiting path that is among them, or beneath
-   * one of them, can be retried now.
+   * Must be called after a change at these paths, such as a new permission. Allows each waiting path at or beneath one
+   * of these paths to be retried now.
    */
   changed(paths: ReadonlySet<WorkspacePath>): void {
     for (const [path, timer] of this.#waiting) {

@@ -21,17 +21,17 @@ export interface Sample {
 /** The maximum number of files to read. */
 const MOST_LOOKED_AT = 16;
 /**
- * The files to read are chosen from at least this many candidates. If the folder has fewer files, all files are
- * candidates.
+ * The minimum number of candidates from which the files to read are chosen. If the folder has fewer files, all files
+ * are candidates.
  */
 const CHOSEN_FROM = 64;
-/** The maximum sum of the recorded sizes of the files to read. The first file is read even if it is larger. */
+/** The maximum sum, in bytes, of the recorded sizes of the files to read. The first file is read in any case. */
 const MOST_BYTES = 64 * 1024 ** 2;
 
 /**
- * Samples the folder's files, to find out whether the folder is the one that the sync knows. Chooses files from the
- * whole folder, and compares the shortest of them with the state on which both sides last agreed. Later states are not
- * used, because they may be those of another folder in the place of the known folder.
+ * Samples the folder's files, to find out whether the folder is the folder that the sync knows. Chooses files from the
+ * whole folder, and compares the shortest files with the state on which both sides last agreed. Later recorded states
+ * may be states of another folder in the place of the known folder, so they are not used.
  */
 export async function sampleContents(ground: SampleGround): Promise<Sample> {
   const { worktree } = ground.context;
@@ -52,9 +52,9 @@ export async function sampleContents(ground: SampleGround): Promise<Sample> {
 
 /**
  * True if the sample shows that a folder with the same inode number on another device is the folder that the sync
- * knows. `isBorn` is true if the birth times of both are known and equal, to the nanosecond. If `isBorn` is true, one
- * unchanged file is enough, and so is an empty sample. Otherwise, at least half of the sampled files must be unchanged,
- * and at least one.
+ * knows. `isBorn` is true if the birth times of both folders are known and equal, to the nanosecond. One unchanged
+ * file, or an empty sample, is then enough. Otherwise, at least half of the sampled files, and at least one, must be
+ * unchanged.
  */
 export function isRecognised({ looked, same }: Sample, isBorn: boolean): boolean {
   if (isBorn) return same > 0 || looked === 0;

@@ -48,7 +48,7 @@ export interface JustDone {
   readonly upTo: number;
 }
 
-/** Returns those of the given paths that the step `done` has not written, or that have changed since that step. */
+/** Returns the given paths without the paths that the step `done` has written and that have not changed since. */
 export async function withoutOwn(
   own: FileHistory,
   paths: readonly WorkspacePath[],

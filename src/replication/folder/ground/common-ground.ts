@@ -39,8 +39,8 @@ const MOST_LOOKED_BACK = 50;
  * - any path while a filter withheld it;
  * - paths that the folder's disk could not hold.
  *
- * The base of such a path may be a state of the origin that the folder never had. Such a base is replaced by the last
- * state of the origin that the folder has had, too.
+ * The base of such a path may be a state of the origin that the folder never had. This function replaces such a base by
+ * the last state of the origin that the folder has also had.
  */
 export async function onCommonGround(paths: readonly CyclePath[], sides: CycleHistories): Promise<CyclePath[]> {
   const disputed = new Set(sides.conflicts.map(({ record }) => record.path));
@@ -65,15 +65,15 @@ async function commonOf(one: CyclePath, sides: CycleHistories & Pick<Apart, "kep
   const { path, base, local, remote } = one;
   const isFolder = [base.entry, local, remote].some((entry) => entry?.kind === "dir");
   const wasWithheld = sides.rules.wasWithheld(path, isFolder);
-  // If the folder has deleted its file while the path was withheld, this is no deletion of the origin's file.
+  // If the folder has deleted its own file while the path was withheld, the origin's file must not be deleted.
   if (wasWithheld && local === undefined) return NEVER;
   const isDoubtful = wasWithheld || (await mayLieApart(path, [base.entry, local, remote], sides));
   return isDoubtful ? await lastCommon(path, base, { ...sides, upTo: sides.local }) : base;
 }
 
 /**
- * True if the folder has had the state of the origin's event `seen`, on which a change in the folder claims to be
- * based, or if there is no reason to doubt the claim. If false, the change stays in the folder until a step (one
+ * True if the folder has had the state of the origin's event `seen`. A change in the folder claims to be based on this
+ * state. Also true if there is no reason to doubt the claim. If false, the change stays in the folder until a step (one
  * reconciliation) has compared both sides.
  */
 export async function hasHadSeen(
@@ -111,8 +111,8 @@ interface AsOf extends BothHistories {
 }
 
 /**
- * Returns the last state of the origin that the folder has had, too, and that is not later than the base:
- * - the state in which both sides were last reconciled, or a later state that both have had;
+ * Returns the last state of the origin that the folder has also had, and that is not later than the base:
+ * - the state in which both sides were last reconciled, or a later state that both sides have had;
  * - if no reconciliation is known, the last state that the folder had at any time;
  * - if no such state is found, `NEVER`.
  */
@@ -137,8 +137,9 @@ async function lastCommon(path: WorkspacePath, base: SyncBase, sides: AsOf): Pro
 const NOWHERE: Stood = { ownSeq: 0, seq: -1 };
 
 /**
- * Reads the folder's iterations of a path. A step may have removed the path because the folder could not hold the
- * origin's state (see `StoodOn.leftOut`). In that case, reads only the iterations after the last such step.
+ * Returns the folder's iterations of a path (`rows`), the last step that removed the path because the folder could not
+ * hold the origin's state (`left`, see `StoodOn.leftOut`), and the event on which the folder's state is based
+ * (`stood`). Iterations from before `left` are left out.
  */
 async function readSince(path: WorkspacePath, { own, stoodOn, upTo }: AsOf) {
   const all = (await own.iterations(path)).filter(({ seq }) => seq <= upTo);

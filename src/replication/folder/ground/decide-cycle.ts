@@ -15,8 +15,8 @@ export interface CyclePath {
   readonly path: WorkspacePath;
   readonly base: SyncBase;
   /**
-   * The seq of the last event of the origin that was searched for a base of the path by an earlier step
-   * (reconciliation). Only later events are searched.
+   * The seq of the origin's last event that an earlier step (reconciliation) has searched for a base of the path. Only
+   * later events are searched now.
    */
   readonly judgedTo?: number;
   readonly local: Entry | undefined;
@@ -52,7 +52,8 @@ export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): P
 
 /**
  * True if the parent folder of each entry exists on the entry's side. A parent can be missing while only the first
- * events of a deletion have arrived: the origin's log has the deletion of a folder just before those of its contents.
+ * events of a deletion have arrived, because the origin's log has a folder's deletion before the deletions of its
+ * contents.
  */
 export function areWhole(paths: readonly CyclePath[]): boolean {
   const sides = new Map(paths.map((one) => [one.path, one]));
@@ -66,8 +67,8 @@ export function areWhole(paths: readonly CyclePath[]): boolean {
 }
 
 /**
- * The setuid, setgid and sticky bits. They are recorded, but never set on disk, and comparisons ignore them. For
- * example, bits that a folder has inherited on disk are not sent to the origin.
+ * The setuid, setgid and sticky bits. These bits are recorded, but never set on disk, and comparisons ignore them. For
+ * example, a setgid bit that a new folder inherits from the folder above is not sent to the origin.
  */
 const NEVER_SET = 0o7000;
 
@@ -84,8 +85,8 @@ export function createdPaths(decisions: readonly SettledDecision[]): WorkspacePa
 
 /**
  * Keeps everything at or beneath the paths `collisions` out of the folder, because the names of these paths collide
- * with names in the folder. Each path of `collisions` is a conflict. Everything beneath such a path is `held` (both
- * sides stay as they are).
+ * with names in the folder. Each path of `collisions` becomes a conflict. Each path beneath is `held`: both sides keep
+ * their states.
  */
 export function holdCollisions(
   decisions: readonly SettledDecision[],

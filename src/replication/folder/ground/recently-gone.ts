@@ -29,8 +29,9 @@ const WINDOW = 2_000;
 /**
  * Returns the entries that were deleted from the folder in the last seconds before the sync with this origin halted
  * (stopped until a person decides). The first part of a large deletion is carried out before the deletion is recognised
- * as large. That part is read from the log, because another process may have carried it out. Three kinds of entries are
- * left out: those that were created again, renamed ones, which still exist, and erased ones, which cannot be restored.
+ * as large. This part is read from the log, because another process may have carried it out. Three kinds of entries are
+ * left out: entries that were created again, renamed entries (which still exist), and entries with erased contents
+ * (which cannot be restored).
  */
 export async function recentlyGone(context: Context, origin: string): Promise<ReadonlyMap<WorkspacePath, Gone>> {
   const halted = await context.index.record(replicaRecordId(origin));
@@ -81,8 +82,8 @@ function movedPaths(gone: ReadonlyMap<WorkspacePath, Gone>, came: ReadonlyMap<Wo
 }
 
 async function rowsBefore({ index }: Context, last: EventRow): Promise<EventRow[]> {
-  // Use the absolute difference, so that events from before a jump of the clock, forward or back, do not count as
-  // recent.
+  // With the absolute difference, events from before a jump of the clock do not count as recent, whether the clock was
+  // set forward or back.
   const isRecent = (row: EventRow): boolean =>
     !isInBase(row) && Math.abs(Date.parse(last.ts) - Date.parse(row.ts)) <= BEFORE_MS;
   const found: EventRow[] = [];

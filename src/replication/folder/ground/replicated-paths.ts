@@ -16,13 +16,13 @@ export interface ReplicationRules {
   /** The `filterTo` of the folder's last reconciliation. Default: `filterTo`. */
   readonly filteredTo?: readonly string[] | undefined;
   /**
-   * The names of secrets that people had added in the folder by its last reconciliation. Default: none, so that only
-   * the names in the built-in table apply. `originNames` are the names that people had added at the origin.
+   * The names of secrets that people had added, by the time of the last reconciliation, in the folder (`ownNames`) and
+   * at the origin (`originNames`). Default: none. The names in the built-in table apply in any case.
    */
   readonly ownNames?: readonly string[] | undefined;
   readonly originNames?: readonly string[] | undefined;
   /**
-   * True if secrets (files that are secrets by their names) are replicated in both directions. Default: each secret
+   * True if secrets (files whose names mark them as secrets) are replicated in both directions. Default: each secret
    * stays on its side.
    */
   readonly withProtected?: boolean;
@@ -93,7 +93,7 @@ export class ReplicatedPaths {
     });
   }
 
-  /** Called after a reconciliation under the present filter. From then on, `wasWithheld` ignores the earlier filter. */
+  /** Must be called after a reconciliation under the present filter. `wasWithheld` then ignores the earlier filter. */
   reconciled(): void {
     this.#earlier = undefined;
   }
@@ -104,8 +104,8 @@ export class ReplicatedPaths {
   }
 
   /**
-   * Called after a reconciliation, with the added names that it used. They can lack names that were added during the
-   * reconciliation.
+   * Must be called after a reconciliation, with the added names that the reconciliation used. Names that were added
+   * meanwhile may be missing among these.
    */
   reconciledUnder(names: AddedNames): void {
     this.#namedBefore = names;
@@ -122,9 +122,9 @@ export class ReplicatedPaths {
   }
 
   /**
-   * True if a file stays on its side because it is a secret by its name. Even if secrets are replicated, a file stays
-   * in the folder if its name was added only there. The origin does not know such a name, and would show the file to
-   * everybody.
+   * True if a file stays on its side because its name marks it as a secret. Even if secrets are replicated, a file
+   * stays in the folder if its name was added only in the folder. The origin does not know such a name, and would show
+   * the file to everybody.
    */
   #staysAsSecret(path: WorkspacePath, { here, there }: SecretNames): boolean {
     if (this.#withProtected) return here.added(path) === true && !there.holds(path);

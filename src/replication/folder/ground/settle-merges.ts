@@ -18,8 +18,8 @@ export interface SettledMerges {
 }
 
 /**
- * Carries out pending merges. Replaces a merge by its `otherwise` decision if a content is missing or too long, or if
- * the contents of the two sides do not merge.
+ * Carries out pending merges. If a content is missing or too long, or if the contents of the two sides do not merge,
+ * the merge's `otherwise` decision is used.
  */
 export async function settleMerges(blobs: BlobStore, decisions: readonly PathDecision[]): Promise<SettledMerges> {
   const settled: SettledDecision[] = [];

@@ -37,9 +37,9 @@ export interface StoodParts {
 }
 
 /**
- * Finds the origin's event on which the folder's state of a path is based. The folder's own log shows this event by one
- * of three things, whichever came last: a proposal, a state that came from the origin, or a merge with the origin's
- * state. The step (reconciliation) that recorded it knew the origin's state at that time.
+ * Finds the origin's event on which the folder's state of a path is based. This event follows from the last of three
+ * kinds of events in the folder's own log: a proposal, a state that came from the origin, or a merge with the origin's
+ * state. The step (reconciliation) that recorded such an event knew the origin's state at that time.
  */
 export class StoodOn {
   readonly #parts: StoodParts;
@@ -50,8 +50,8 @@ export class StoodOn {
 
   /**
    * Returns the origin's event on which the folder's state of the path is based, as of the event `upTo` of the folder's
-   * own log. `rows` are the path's iterations in that log, up to `upTo`. Returns `undefined` if no event up to `upTo`
-   * shows the origin's event. An event that exists only in a base of the log shows none.
+   * own log. `rows` are the path's iterations in that log, up to `upTo`. Returns `undefined` if the origin's event does
+   * not follow from the log. Events that exist only in a base of the log are not considered.
    */
   async at(path: WorkspacePath, rows: readonly IterationRow[], upTo: number): Promise<Stood | undefined> {
     const met = await this.#met(path, rows);
@@ -60,9 +60,9 @@ export class StoodOn {
   }
 
   /**
-   * True if the state of the origin's event `seen`, on which the change is based, or an older state, came into the
-   * folder again after the change. If the change were sent, it would undo the state that came. Two kinds of changes are
-   * not overtaken, and are still sent:
+   * True if the change is overtaken: the state of the origin's event `seen`, on which the change is based, or an older
+   * state came into the folder again after the change. If the change were sent, it would undo the state that came. Two
+   * kinds of changes are not overtaken, and are still sent:
    * - a change after which a state later than `seen` came; the origin keeps such a change as a version;
    * - a file in place of a folder, even if the folder came back because of a change beneath it at the origin.
    */
@@ -77,8 +77,8 @@ export class StoodOn {
 
   /**
    * Finds the last step that removed the path because the folder could not hold the origin's state. Returns the step's
-   * event in the folder's own log, and the origin's event with that state. After such a step, the path is absent, but
-   * nobody has deleted it. No state from before the step is the base of a later state on either side.
+   * event in the folder's own log, and the origin's event with that state. After such a step, the path is absent
+   * without a deletion by anybody. No state from before the step is the base of a later state on either side.
    */
   async leftOut(path: WorkspacePath, rows: readonly IterationRow[]): Promise<Stood | undefined> {
     for (const { seq: ownSeq, entry } of rows.slice(-MOST_LOOKED_BACK).toReversed()) {
@@ -108,9 +108,9 @@ export class StoodOn {
   }
 
   /**
-   * True if the origin's event has recorded the state `entry`. The comparison is needed because an origin that was put
-   * back to an earlier state uses the seqs of its lost events again. If the mirror no longer holds the event, the event
-   * cannot be checked, and is accepted.
+   * True if the origin's event has recorded the state `entry`. The event may be another one than before, because an
+   * origin that was put back to an earlier state uses the seqs of its lost events again. Also true if the mirror no
+   * longer holds the event, because the event then cannot be checked.
    */
   async #isState(path: WorkspacePath, { seq }: UpstreamIteration, entry: Entry | undefined): Promise<boolean> {
     const there = await this.#parts.mirror.iterationAt(path, seq);

@@ -11,8 +11,8 @@ export type LinkState = "connecting" | "connected" | "offline" | "refused" | "en
 
 export interface KeeperOptions {
   /**
-   * Opens a channel. The signal aborts when the keeper is stopped. Rejects if no channel can be opened, or once the
-   * signal aborts.
+   * Opens a channel. Rejects if no channel can be opened, or once the signal aborts, which happens when the keeper is
+   * stopped.
    */
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
   /** Begins a session. Must call `welcome` once the origin has admitted this replica. */
@@ -21,7 +21,8 @@ export interface KeeperOptions {
   /** Returns a random number from 0 to 1. */
   readonly random: () => number;
   /**
-   * True if another attempt would fail with the same error. Called only for errors that `isRefusal` does not recognise.
+   * Returns true if another attempt would fail with the same error. Called only for errors that are no refusal
+   * (`isRefusal`).
    */
   readonly isFinal: (error: ChronicleError) => boolean;
   readonly onChange: (state: LinkState, error: ChronicleError | undefined) => void;
@@ -50,7 +51,9 @@ const LONGEST_WAIT_MS = 10_000;
  * the network or the server is noticed soon.
  */
 const LONGEST_AWAY_MS = 4_000;
-/** The duration, in ms, of a connection after which the next failure is followed by the shortest wait. */
+/**
+ * The minimum duration, in ms, of a stable connection. The failure of a stable connection leads to the shortest wait.
+ */
 const LASTING_MS = 10_000;
 
 /** The codes of errors that are permanent: another attempt would fail with the same error. */
@@ -192,14 +195,14 @@ export class ConnectionKeeper {
 
 /**
  * True if another attempt would fail in the same way, because the origin has refused `Hello` or has expelled the
- * replica. Other errors after the admission are no refusal, whichever side has caused them. If they were refusals, a
- * person would have to resume every sync of an origin that was broken for a while. There is one exception: a rollback
- * that this side has found is a refusal at every stage.
+ * replica. A rollback that this side has found is also a refusal, at every stage. Other errors after the admission are
+ * not refusals, whichever side has caused them. Otherwise, a person would have to resume every sync of an origin that
+ * was broken for a while.
  */
 export function isRefusal({ stage, error }: Attempt): boolean {
   if (error === undefined) return false;
-  // A rollback that this side has found is permanent. A rollback that the origin reports is one of its own history, and
-  // can be repaired at the origin.
+  // A rollback that this side has found is permanent. A rollback that the origin reports concerns the origin's own
+  // history, and can be repaired there.
   if (error.code === "ROLLBACK_DETECTED") return !isFromPeer(error);
   if (stage === "welcome") return isFromPeer(error) && EXPELLED.has(error.code);
   const isOwnComplaint = stage === "asking" && error.code === "USAGE" && !isFromPeer(error);

@@ -35,8 +35,8 @@ export interface OriginLinkOptions {
   readonly onReceived: (done: number, total: number) => void;
   readonly onBytes: NonNullable<ReplicaOptions["onBytes"]>;
   /**
-   * Called when the link has ended for good. Either the origin refuses this replica, or the origin's history
-   * contradicts what this replica holds.
+   * Called when the link has ended for good, because the origin refuses this replica, or because the origin's history
+   * contradicts the history that this replica holds.
    */
   readonly onRefused: (why: ReplicaHalt) => void;
 }
@@ -61,7 +61,7 @@ export class OriginLink {
     return this.#state;
   }
 
-  /** The error that ended the last attempt or connection. `undefined` if no error has ended it. */
+  /** The error that ended the last attempt or connection; `undefined` if it ended without an error. */
   get error(): ChronicleError | undefined {
     return this.#error;
   }
@@ -129,7 +129,9 @@ export class OriginLink {
     this.#keeper?.hurry();
   }
 
-  /** Requests again all contents that this replica lacks. Called when the set of wanted contents has changed. */
+  /**
+   * Requests again all contents that this replica lacks. Must be called when the set of wanted contents has changed.
+   */
   regain(): void {
     this.#hasRegained = false;
     this.session?.regain();
@@ -159,8 +161,8 @@ export class OriginLink {
       mirror,
       sandboxId,
       withProtected,
-      // Files are written early, before the first step (a reconciliation of both sides), only if the folder was never
-      // reconciled. In any other folder, a step decides which files are written.
+      // If the folder was never reconciled, files are written early: before the first step (a reconciliation of both
+      // sides). In any other folder, a step decides which files are written.
       early: applied === 0 ? session.early : undefined,
       ...(workspace === "" ? {} : { workspace }),
       ...optional({ asked }),
@@ -187,8 +189,8 @@ export class OriginLink {
   }
 
   /**
-   * Returns the hashes of the contents that this replica lacks. Once it lacks none, returns an empty list, without a
-   * search, until `regain` is called.
+   * Returns the hashes of the contents that this replica lacks. Once a search has found no such content, returns `[]`
+   * without a search until `regain` is called.
    */
   async #lacked(): Promise<readonly Hash[]> {
     if (this.#hasRegained) return [];
@@ -203,7 +205,7 @@ export class OriginLink {
     if (state === "connected") this.#wasReached = true;
     if (state !== "refused" || error === undefined)
       return this.#become(state, error === undefined ? undefined : explained(error));
-    // Do not call `onChange`. Otherwise, an offline link would be reported just before the halt.
+    // `onChange` is not called, because it would report an offline link just before `onRefused` reports the halt.
     [this.#state, this.#error] = [state, error];
     const reason = hasWitnessed(this.#options.session.notes) ? "diverged" : reasonOf(error);
     this.#options.onRefused({ reason, detail: error.message });
@@ -248,8 +250,8 @@ interface LackingFolder {
 }
 
 /**
- * Returns the hashes of the contents that were withheld, and that the folder needs now for the origin's present files.
- * For example, a person has removed a filter since, or has requested secrets.
+ * Returns the hashes of the contents that were withheld, and that the folder now needs for the origin's present files.
+ * A content is needed now if, for example, a person has since removed a filter or requested secrets.
  */
 async function lackedContents({ mirror, blobs, withheld, rules }: LackingFolder): Promise<readonly Hash[]> {
   const listed = withheld.list();

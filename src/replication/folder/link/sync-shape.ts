@@ -35,8 +35,8 @@ export interface SyncFacts {
   readonly isBusy: boolean;
   readonly isWatchDegraded: boolean;
   /**
-   * The seq of the origin's last known event. `head` is the seq of the mirror's last event. `applied` is the seq of the
-   * origin's last event that was applied to the folder.
+   * The seqs of three events of the origin: the last known event (`origin`), the last event in the mirror (`head`), and
+   * the last event that was applied to the folder (`applied`).
    */
   readonly origin: number;
   readonly head: number;
@@ -89,9 +89,9 @@ export function syncShape(given: SyncFacts): SyncShape {
 }
 
 /**
- * If a failure of this side's disk (no room, a limit of file sizes) has ended the connection, returns facts with a
- * failed step and a connected link, because the origin can be reached and is not at fault. A step is one reconciliation
- * of the folder with its origin. In all other cases, returns the facts unchanged.
+ * Returns the facts, changed only if a failure of this side's disk (no room, a limit of file sizes) has ended the
+ * connection. The changed facts have a connected link and a failed step (reconciliation), because the origin can be
+ * reached and is not at fault.
  */
 function withOwnFailure(facts: SyncFacts): SyncFacts {
   const { linkError, failure, link } = facts;
@@ -104,8 +104,8 @@ function withOwnFailure(facts: SyncFacts): SyncFacts {
 const MOST_AFTER_FLUSH = 1_000;
 
 /**
- * Returns the answer to a flush. Unlike `syncShape`, it names the changes that the origin still refuses even if the
- * token may only read, and up to `MOST_AFTER_FLUSH` of them.
+ * Returns the answer to a flush: `syncShape` with up to `MOST_AFTER_FLUSH` of the changes that the origin still
+ * refuses. Unlike `syncShape`, names these changes even if the token may only read.
  */
 export function flushedShape(facts: SyncFacts): SyncShape {
   const { refused } = facts;
@@ -230,7 +230,7 @@ function degradedBecause(facts: SyncFacts): string | undefined {
     const hint = failure.hint === undefined ? "" : ` (${failure.hint})`;
     return `a step has failed, and is tried again: ${failure.message}${hint}`;
   }
-  // Until a person has decided about the halt, the troubles below do not matter.
+  // The following troubles do not matter until a person has decided about the halt.
   if (record.halted !== undefined) return undefined;
   if (mayOnlyRead(facts)) return `${READ_ONLY} (${refused === 0 ? "none so far" : `${changes(refused)} so far`})`;
   if (isWatchDegraded) return "the folder cannot be watched as a whole: it is scanned every few seconds instead";
@@ -271,7 +271,7 @@ const BLOCKS: Readonly<Record<string, Kind>> = { "no-space": "disk-full", "not-p
 /** The reasons of halts that are about a refused token. */
 const TOKEN: ReadonlySet<string> = new Set(["unauthenticated", "forbidden"]);
 
-/** Maps a kind of trouble to what a person can do, if no better hint is known. */
+/** Maps a kind of trouble to the hint for people. Used if no better hint is known. */
 const NEXT: Readonly<Record<Kind, string>> = {
   "disk-full": "free some space on the disk of the folder, and of the store; the sync then continues within seconds",
   "no-permission":
@@ -282,8 +282,8 @@ const NEXT: Readonly<Record<Kind, string>> = {
 };
 
 /**
- * Returns the first trouble that a person can resolve on this side. `next` says, for a halted sync, what the person can
- * do.
+ * Returns the first trouble that a person can resolve on this side. If the sync is halted, `next` is the hint for the
+ * halt.
  */
 function troubleOf(facts: Facts, next: string | undefined): SyncTroubleShape | undefined {
   const { record, failure, blocked, linkError, link } = facts;

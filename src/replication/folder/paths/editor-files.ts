@@ -29,14 +29,14 @@ interface Sides {
  */
 export type Judged = "goes" | "left-out" | "apart";
 
-/** A recorded state. `wasSent` is true if the state came from the other side, and `undefined` if that is unknown. */
+/** A recorded state. `wasSent` is true if the state came from the other side; `undefined` if its source is unknown. */
 interface State {
   readonly entry: Entry | undefined;
   readonly wasSent: boolean | undefined;
 }
 
 interface Past {
-  /** True if one side has received a state of the path from the other. */
+  /** True if one side has received a state of the path from the other side. */
   readonly wasSent: boolean;
   /** True if both sides have had the same state of the path, perhaps at different times. */
   readonly wasSame: boolean;
@@ -113,7 +113,7 @@ export class EditorFiles {
 
   /**
    * Judges a path by its present states only. Returns `undefined` if an entry at the path is not an editor's own file,
-   * or if an edited file to which the path belongs is missing.
+   * or if an edited file to which the editor's own file belongs is missing.
    */
   async #look({ path, local, remote }: Sides): Promise<LeftOut | undefined> {
     const present = [local, remote].filter((one) => one !== undefined);
@@ -136,8 +136,8 @@ export class EditorFiles {
   }
 
   /**
-   * Judges the past of a path. A base of the log does not say who made a state. Therefore, a state that exists only in
-   * a base counts as sent if both sides have had this state.
+   * Judges the past of a path. A base of the log does not say who made a state. A state that both sides have had, and
+   * that exists on one side only in a base, therefore counts as sent.
    */
   async #past(path: WorkspacePath): Promise<Past> {
     const [there, here] = [await this.#thereOnce(path), await this.#hereOnce(path)];
@@ -161,8 +161,8 @@ export class EditorFiles {
   }
 
   /**
-   * True if this folder wrote the state. This is certain for an event with this replica's id. Another id may be an
-   * earlier id of this folder. An event with another id counts as the folder's if the event `replica.localSeq` in the
+   * True if this folder wrote the state. An event with this replica's id is certainly the folder's. Another id may be
+   * an earlier id of this folder. An event with another id counts as the folder's if event `replica.localSeq` of the
    * folder's own log recorded the same state.
    */
   async #isOurs(path: WorkspacePath, { entry, replica }: FileRecord): Promise<boolean> {

@@ -9,8 +9,8 @@ export interface SidesOf {
 }
 
 /**
- * Returns the outermost folder on this side's disk that holds git's own state, and that is the path or contains it.
- * Returns `undefined` if there is no such folder.
+ * Returns the outermost folder, at or above the path, that holds git's own state on this side's disk. Returns
+ * `undefined` if there is no such folder.
  */
 export type GitTopOf = (path: WorkspacePath) => WorkspacePath | undefined;
 
@@ -25,7 +25,7 @@ export class GitPaths {
   readonly #onDisk: () => GitTopOf;
   #topOf: GitTopOf = () => undefined;
 
-  /** `onDisk` reads the disk at each call. */
+  /** `onDisk` reads the folders with git's own state from the disk, and returns a function that looks up a path. */
   constructor(onDisk: () => GitTopOf) {
     this.#onDisk = onDisk;
   }
@@ -36,8 +36,8 @@ export class GitPaths {
   }
 
   /**
-   * True if git keeps its own state on this side's disk in a folder above the path, whatever the folder's name. If
-   * `isFolder`, also true if the path itself is such a folder.
+   * True if, on this side's disk, a folder above the path holds git's own state, whatever the folder's name. For a
+   * folder (`isFolder`), also true if the path itself holds git's own state.
    */
   holds(path: WorkspacePath, isFolder: boolean): boolean {
     return this.#topOf(isFolder ? path : parentOf(path)) !== undefined;

@@ -15,8 +15,8 @@ export interface NotHeld extends SidesOf {
 
 /**
  * Finds the entries of an origin that the folder's disk cannot hold, such as links, or entries with certain names.
- * These entries stay at the origin. If the disk keeps no modes (permissions), a difference in modes counts as a change
- * of the origin.
+ * These entries stay at the origin. If the disk keeps no modes (permissions), a mode that differs counts as changed at
+ * the origin.
  */
 export class NotHeldPaths {
   readonly #traits: () => FolderTraits;
@@ -32,8 +32,8 @@ export class NotHeldPaths {
   }
 
   /**
-   * Returns the given paths, without those at which the disk cannot hold the origin's entry, and without everything
-   * beneath them. There is one exception: if the folder still has the state of the base at such a path, the path is
+   * Returns the given paths without the paths at which the disk cannot hold the origin's entry, and without everything
+   * beneath these. There is one exception: if the folder still has the state of the base at such a path, the path is
    * returned as deleted at the origin.
    */
   sides(paths: Iterable<CyclePath>): CyclePath[] {
@@ -42,8 +42,8 @@ export class NotHeldPaths {
     const given = [...paths];
     const kept = given.flatMap((one) => this.#sidesOf(one, traits) ?? []);
     if (this.#found.size === 0) return kept;
-    // Leave out everything beneath a path that was left out. If the origin has a link at such a path, the folder's
-    // paths beneath it have no place at the origin.
+    // Everything beneath a left-out path is left out, too. If the origin has a link at the left-out path, for example,
+    // the folder's paths beneath have no place at the origin.
     const decided = new Set(kept.map(({ path }) => path));
     const left = new Set(given.map(({ path }) => path).filter((path) => !decided.has(path)));
     return kept.filter(({ path }) => !foldersAbove(path).some((folder) => left.has(folder)));
@@ -100,15 +100,15 @@ export class NotHeldPaths {
   }
 }
 
-/** Removes a base that the folder cannot hold, because the folder never had that state. */
+/** Removes the base if the folder cannot hold the base's state. The folder can then never have had this state. */
 function withHeldBase(one: CyclePath, traits: FolderTraits): CyclePath {
   const { entry } = one.base;
   return entry === undefined || whyNotHeldAt(traits, entry) === undefined ? one : { ...one, base: NEVER };
 }
 
 /**
- * If the folder's disk keeps no modes, returns the path with the folder's mode in the base. A difference in modes then
- * counts as a change of the origin.
+ * Returns the path with the folder's mode in the base if the folder's disk keeps no modes. A mode that differs then
+ * counts as changed at the origin.
  */
 function withoutOwnMode(one: CyclePath, { modes }: FolderTraits): CyclePath {
   const { base, local, remote } = one;

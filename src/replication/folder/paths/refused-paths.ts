@@ -16,7 +16,7 @@ export interface Refusal {
 
 const MOST_NAMED = 20;
 
-/** Returns the first `most` paths, in path order. Each has the reason of its refusal, and a hint for people. */
+/** Returns the first `most` paths, in path order, each with the reason of its refusal and a hint for people. */
 export function refusedPaths(refused: ReadonlyMap<WorkspacePath, Refusal>, most = MOST_NAMED): RefusedPathShape[] {
   const sorted = [...refused].toSorted(([a], [b]) => comparePaths(a, b));
   return sorted.slice(0, most).map(([path, refusal]) => ({

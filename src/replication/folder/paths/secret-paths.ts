@@ -5,7 +5,7 @@ import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 import type { SidesOf } from "./git-paths.ts";
 
 /**
- * The files that stay on their side because they are secrets by their names. Only files that were compared so far are
+ * The files that stay on their side because their names mark them as secrets. Only files that were compared so far are
  * included.
  */
 export class SecretPaths {

@@ -35,15 +35,15 @@ export class SharedNames {
   }
 }
 
-/** Returns all names of secrets that apply in the folder, and those that a person has added there. */
+/** Returns all names of secrets that apply in the folder, and the names that people have added in the folder. */
 async function namesHere(context: HistoryContext): Promise<readonly [ProtectedNames, readonly string[]]> {
   const { protectedNames: own = [] } = await workspaceRecord(context);
   return [await protectedNames(context), own];
 }
 
 /**
- * Rethrows the error. If the log is damaged, throws instead the error that `catchUp` reports, because that error says
- * what a person can do.
+ * Throws the error again. If the log is damaged, throws the error that `catchUp` reports instead, because the error of
+ * `catchUp` says what a person can do.
  */
 async function explained(context: HistoryContext, error: unknown): Promise<never> {
   if (error instanceof ChronicleError && error.code === "LOG_DAMAGED")

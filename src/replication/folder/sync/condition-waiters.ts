@@ -11,7 +11,7 @@ interface Waiter {
 export class ConditionWaiters {
   readonly #waiters = new Set<Waiter>();
 
-  /** Called after a change. Resolves the waits whose condition is now true. */
+  /** Must be called after a change. Resolves the waits whose condition is now true. */
   look(): void {
     for (const waiter of this.#waiters) {
       if (!waiter.isThere()) continue;
@@ -110,9 +110,9 @@ export interface Flushed {
 const FLUSH_MS = 60_000;
 
 /**
- * Resolves once all changes that either side made before the call are dealt with. Each change has arrived on the other
- * side, was refused by the origin, or is in conflict. Rejects with `REFUSED` if this takes longer than `timeoutMs`, or
- * if the sync is not running. Rejects with the signal's reason if the signal aborts.
+ * Resolves once each change that one of the sides made before the call has arrived on the other side, was refused by
+ * the origin, or is in conflict. Rejects with `REFUSED` if the wait takes longer than `timeoutMs`, or if the sync is
+ * not running. Rejects with the signal's reason if the signal aborts.
  */
 export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }: FlushOptions): Promise<void> {
   using limit = timeLimit(sync.timers, timeoutMs, { outer: signal, obstacle: sync.obstacle });
@@ -130,7 +130,7 @@ export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }:
 
 /**
  * Asks the origin for the seq of its last event. Resolves to `undefined` if there is no connection, or if the
- * connection broke. The caller must then ask again.
+ * connection broke before the answer. The caller must then ask again.
  */
 async function answerOf(session: Pick<ReplicaSession, "barrier"> | undefined): Promise<number | undefined> {
   return session?.barrier().catch(() => undefined);

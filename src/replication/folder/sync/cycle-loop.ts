@@ -26,39 +26,41 @@ interface CycleLoopOptions {
 }
 
 /**
- * The delay, in ms, of a write of the sync's record. Until this write, the record in the log lacks the origin's latest
- * answers and the latest events of the folder's own changes.
+ * The delay, in ms, of a write of the sync's record. Until this write, the record in the log lacks the latest answers
+ * of the origin, and the latest events that only repeat the folder's own changes.
  */
 const LAZY_MS = 1_000;
 
-/** The number of consecutive cycles, abandoned because of concurrent changes, after which the loop pauses. */
+/**
+ * The number of consecutive abandoned cycles after which the loop pauses. A cycle is abandoned if files change
+ * meanwhile.
+ */
 const MOST_MOVES = 5;
 /** The shortest pause, in ms, after `MOST_MOVES` abandoned cycles. */
 const MOVED_MS = 100;
 
 /**
  * If a step (one cycle) wrote between `from` and `to` files, and more changes are expected, the next step waits for
- * `waitMs`. Because of the wait, the next step has more files to write. Each file of a small step has its own fsync,
- * but the files of a larger step share one (see the worktree's `apply`). During the wait, other work can run, such as
- * storing contents.
+ * `waitMs`, so that it has more files to write. The files of a large step share one fsync, but each file of a small
+ * step has its own fsync (see the worktree's `apply`). During the wait, other work can run, such as storing contents.
  */
 const MANY = { from: 24, to: 256, waitMs: 200 };
 
 /**
- * The limit, in ms, of the pause after a cycle without effect. The pause is as long as that cycle took, up to this
- * limit. If the outcome of the cycle requires a longer pause, the longer pause is made. A repetition without a pause
- * would cost as much again, and leave no time for the events or changes that the cycle waits for.
+ * The limit, in ms, of the pause after a cycle without effect. The pause is as long as the cycle took, up to this
+ * limit, or longer if the outcome of the cycle requires it. An immediate repetition would cost as much again, and leave
+ * no time for the events or changes for which the cycle waits.
  */
 const LONGEST_REST_MS = 10_000;
 const FIRST_RETRY_MS = 500;
 
 /**
- * The longest wait between two retries, in ms. The wait is short, because no event reports that a disk has room or is
- * writable again.
+ * The longest wait between two retries, in ms. The wait is short, because no event tells when a disk has room again or
+ * is writable again.
  */
 const LONGEST_RETRY_MS = 8_000;
 
-/** The shortest wait after a failed cycle. It is `parts` times as long as that cycle took, but at most `mostMs`. */
+/** The shortest wait after a failed cycle: `parts` times the duration of the cycle, but at most `mostMs`. */
 const COSTLY = { parts: 4, mostMs: 30_000 };
 
 /** Runs cycles, one after another, as long as there is work. Retries failed cycles. */
@@ -70,7 +72,7 @@ export class CycleLoop {
   #decided: LossDecision | undefined;
   /**
    * True if everything in the folder was scanned since `setOut`, or if the folder is missing. A missing folder cannot
-   * be scanned. Its recorded state can therefore be older than its last state on disk.
+   * be scanned, so its recorded state can be older than its last state on disk.
    */
   #isLooked = false;
   /**
@@ -107,12 +109,12 @@ export class CycleLoop {
     return this.#decided === "restore";
   }
 
-  /** The time of the next retry, in epoch milliseconds. `undefined` if none is scheduled. */
+  /** The time of the next retry, in epoch milliseconds; `undefined` if no retry is scheduled. */
   get retryAt(): number | undefined {
     return this.#retryAt;
   }
 
-  /** If a retry is scheduled, carries it out now. The next failure is followed by the shortest wait. */
+  /** Carries out a scheduled retry now. The next failure then leads to the shortest wait. */
   hurry(): void {
     this.#failures = 0;
     if (this.#retryAt === undefined) return;
@@ -143,15 +145,15 @@ export class CycleLoop {
     this.#isRestAccepted = false;
   }
 
-  /** Called when everything in the folder was scanned, or the folder is missing. */
+  /** Must be called when everything in the folder was scanned, or the folder is missing. Lets cycles run. */
   looked(): void {
     this.#isLooked = true;
     this.wake();
   }
 
   /**
-   * Called after a failed attempt that took `spentMs`. Schedules a retry, which scans the folder and compares
-   * everything.
+   * Must be called after a failed attempt. `spentMs` is its duration, in ms. Schedules a retry, which scans the folder
+   * and compares everything.
    */
   failed(error: unknown, spentMs = 0): void {
     if (!this.#options.isActive()) return;
@@ -253,8 +255,7 @@ export class CycleLoop {
       case "done":
         for (const { path, state } of outcome.conflicts)
           this.#options.tell({ kind: "conflict", path: shownPath(path), state });
-        // The files that the step has written may have to be sent. Therefore, they need another cycle, like all other
-        // changes.
+        // If the step wrote something that may have to be sent, another cycle must run.
         this.#isWanted ||= outcome.isMore;
         if (outcome.applied >= MANY.from && outcome.applied <= MANY.to && this.#isMoreKnown())
           this.#wakeLater(MANY.waitMs);
@@ -302,8 +303,8 @@ export type SyncEvent =
   | { readonly kind: "degraded"; readonly reason: string };
 
 /**
- * The reasons of a refusal after which the change is compared again. After all other refusals, the change stays in the
- * folder.
+ * The reasons of refusals after which the change is compared again. A change that was refused for another reason stays
+ * in the folder.
  */
 const OVERTAKEN: ReadonlySet<string> = new Set(["stale", "causal-lie"]);
 
@@ -322,7 +323,7 @@ interface ArrivalsOptions {
 /** The time, in ms, between two checks whether the events have arrived. */
 const LOOK_MS = 100;
 
-/** The maximum number of missing events with which a cycle runs without waiting for them. */
+/** The maximum number of missing events for which a cycle does not wait. */
 const FEW = 500;
 
 /** The maximum number of consecutive checks without progress in one wait. */
@@ -331,10 +332,10 @@ const MOST_STILL = 10;
 const MOST_LOOKS = 300;
 
 /**
- * Waits for the events that an origin is known to have, before a cycle decides what a folder gets. Events arrive in the
- * order of the log. A state in the middle of the log is of no use, because it can have files that were deleted long
- * ago, or one half of a renamed folder. Also, a decision about a part of a large history costs as much as one about all
- * of it.
+ * Waits for the events that an origin is known to have, before a cycle decides which files a folder gets. Events arrive
+ * in the order of the log. A state in the middle of the log is of no use, because it can have files that were deleted
+ * long ago, or only one half of a renamed folder. Moreover, a decision about a part of a large history costs as much as
+ * a decision about the whole history.
  */
 export class Arrivals {
   readonly #options: ArrivalsOptions;
@@ -355,7 +356,7 @@ export class Arrivals {
   waitFor(isFirst: boolean): number | undefined {
     const { held, told } = this.#options;
     if (this.#goal === undefined && (isFirst ? told() > 0 : told() - held() > FEW)) this.#goal = told();
-    // Do not wait for an event that an origin has lost because it was put back to an earlier state.
+    // If the origin was put back to an earlier state, the event to wait for may be lost. `told()` is then lower.
     const isWaiting = isFirst
       ? held() < Math.min(this.#goal ?? Infinity, told() || Infinity)
       : held() < (this.#goal ?? 0) && this.#isComing();
@@ -366,8 +367,8 @@ export class Arrivals {
   }
 
   /**
-   * True until the wait reaches one of its limits. The limits exist because other work may be more urgent than events
-   * that do not arrive, or that never end.
+   * True until the wait reaches one of its limits. Without limits, events that do not arrive, or that arrive without
+   * end, would delay all other work.
    */
   #isComing(): boolean {
     const held = this.#options.held();

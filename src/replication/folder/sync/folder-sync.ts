@@ -60,8 +60,8 @@ const TELL_MS = 500;
 const REFUSED_AGAIN_MS = 5_000;
 
 /**
- * The time limit, in ms, of the search for the events that the origin has lost. After that time, the sync halts, and
- * the halt does not name these events.
+ * The time limit, in ms, of the search for the events that the origin has lost. If the search takes longer, the halt
+ * does not name these events.
  */
 const COMPARING_MS = 15_000;
 
@@ -94,7 +94,7 @@ export class FolderSync {
   #turn: Promise<unknown> = Promise.resolve();
   #isUnderWay = false;
   #isClosed = false;
-  /** The number of consecutive answers of the origin that rejected an entry. */
+  /** The number of consecutive answers in which the origin rejected at least one entry. */
   #refusals = 0;
   #comparing: AbortController | undefined;
   #ownLog: Disposable | undefined;
@@ -267,8 +267,8 @@ export class FolderSync {
   }
 
   /**
-   * Makes the sync a new replica, which the origin does not know yet. The caller must reopen the sync. Throws `REFUSED`
-   * if the sync is stopped.
+   * Makes the sync a new replica, with an id that the origin does not know yet. The caller must reopen the sync. Throws
+   * `REFUSED` if the sync is stopped.
    */
   async becomeNew(sandboxId: string): Promise<void> {
     if (this.record.stopped === true) throw notUnderWay(this.record, "it is stopped");
@@ -277,8 +277,8 @@ export class FolderSync {
 
   /**
    * Like `becomeNew`, but for an origin that was put back to an earlier state. The changes that the origin has lost are
-   * kept in the folder, and proposed to the origin. If the origin has regained these changes, the replica stays the
-   * same.
+   * kept in the folder, and proposed to the origin. If the origin has got these changes back meanwhile, the sync does
+   * not become a new replica.
    *
    * Rejects if the origin cannot be reached. Rejects with `REFUSED` if the sync is stopped, if the origin was not put
    * back, or if the folder is missing. Also rejects as `FolderCycle.rejoin` does.
@@ -303,8 +303,8 @@ export class FolderSync {
   }
 
   /**
-   * Continues a sync that is paused or halted. A halt may need a decision. In that case, a call without `accept`
-   * resolves only once the folder was scanned and compared with the origin's state.
+   * Continues a sync that is paused or halted. If the halt needs a decision and `accept` is not given, resolves only
+   * once the folder was scanned and compared with the origin's state.
    *
    * Throws `REFUSED` if the sync halts again in this comparison, for instance because the lost files are still missing.
    * Also throws `REFUSED` if the sync is stopped, if the folder is missing, or if a restore is requested while the sync
@@ -318,11 +318,11 @@ export class FolderSync {
     const isUndecided = isOpen && accept === undefined;
     if (this.#parts.identity() === undefined) throw haltedSync(FOLDER_GONE);
     await this.#atRest(async () => {
-      // Also restore the entries that were lost just before the halt, because they belong to the same deletion.
+      // The entries that were lost just before the halt belong to the same deletion, so they are restored, too.
       if (isOpen && accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
       if (halted?.reason === "root-replaced" && accept !== undefined) await this.#takeFolder();
-      // Forget the note that the histories diverge, because a person who resumes has seen it. The histories are
-      // compared again at the next connection.
+      // A person who resumes has seen that the histories diverge, so the note about this is removed. The next
+      // connection compares the histories again.
       if (halted?.reason === "diverged") this.#parts.session.notes.forget();
       await this.#write({ paused: undefined, halted: undefined });
     });
@@ -335,9 +335,9 @@ export class FolderSync {
   }
 
   /**
-   * Records the present content of a folder that has replaced the known folder, because a person has accepted it.
-   * Entries that the new folder lacks are recorded as deleted. Without a person's decision, a scan of another disk
-   * records no such deletions.
+   * Records the present content of a folder that a person has accepted in the place of the known folder. Entries that
+   * the new folder lacks are recorded as deleted. Without a person's decision, a scan of another disk records no
+   * deletions.
    */
   async #takeFolder(): Promise<void> {
     await this.#inTurn(() => capture(this.#parts.context, { cause: "capture", acceptsDeletions: true }));
@@ -385,9 +385,9 @@ export class FolderSync {
   }
 
   /**
-   * Records the path's present state, settles the path's conflict, and returns the conflict as it is afterwards. The
-   * conflict stays open if a folder could not be removed, even though everything else was settled. Throws `NOT_FOUND`
-   * and `REFUSED` as `FolderCycle.resolve` does.
+   * Records the path's present state, settles the path's conflict, and returns the conflict in its new state. If a
+   * folder could not be removed, the conflict stays open, although everything else was settled. Throws `NOT_FOUND` and
+   * `REFUSED` as `FolderCycle.resolve` does.
    */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
     const resolved = await this.#inTurn(() => this.#cycle.resolve(path, resolution));
@@ -396,7 +396,7 @@ export class FolderSync {
     return resolved;
   }
 
-  /** Reports the progress at intervals, because one report for each piece would be too many. */
+  /** Reports the progress of a transfer every `TELL_MS`, because one report for each piece would be too many. */
   #transferring(phase: "receiving" | "sending", bytes: { readonly done: number; readonly total: number }): void {
     const files = this.#progress?.phase === phase ? this.#progress : { phase, done: 0, total: 1 };
     this.#progress = { ...files, bytes: { ...bytes } };
@@ -408,9 +408,9 @@ export class FolderSync {
 
   #linkChanged(): void {
     if (this.#link.session === undefined && this.#progress?.bytes !== undefined) this.#progress = undefined;
-    // If a step (one reconciliation of both sides) waits for all events of the origin, it may be able to run now.
+    // A step (one reconciliation of both sides) that has waited for all events of the origin may be able to run now.
     if (this.record.keeps !== undefined || this.#loop.isRestoring) this.#loop.wake();
-    // While `#comeToRest` stops the link, the caller of `#comeToRest` reports the state.
+    // If `#comeToRest` is stopping the link, its caller reports the state later.
     if (this.#isUnderWay) this.#tell({ kind: "state" });
     else this.#waiting.look();
   }
@@ -438,8 +438,8 @@ export class FolderSync {
   }
 
   /**
-   * Looks for new conflicts in the replica's own log. If a person undoes the settlement of a conflict, the conflict's
-   * record may be all that changes. The folder's watcher does not report such a change.
+   * Looks for new conflicts in the replica's own log. If a person undoes the settlement of a conflict, only the
+   * conflict's record may change, which the folder's watcher does not report.
    */
   #ownGrown(): void {
     if (this.#hasGrown) return;
@@ -501,8 +501,8 @@ export class FolderSync {
   }
 
   /**
-   * Runs the work while the sync is at rest (its link, watcher and loop are stopped). If the work fails, restarts the
-   * sync unless it is stopped, paused or halted.
+   * Runs the work while the sync is at rest, which means that its link, watcher and loop are stopped. If the work
+   * fails, sets the sync running again, unless it is stopped, paused or halted.
    */
   async #atRest(work: () => Promise<void>): Promise<void> {
     await this.#comeToRest();
@@ -519,7 +519,7 @@ export class FolderSync {
     this.#tell({ kind: "state" });
   }
 
-  /** Halts the sync. If the halt cannot be recorded, rejects and changes nothing. */
+  /** Halts the sync. Rejects if the halt cannot be recorded. The sync then continues. */
   async #halt(halted: ReplicaHalt): Promise<void> {
     if (!this.#isUnderWay || !this.isActive) return;
     await this.#inTurn(() => this.#cycle.write({ halted }));
@@ -582,14 +582,14 @@ export class FolderSync {
       if (halt === undefined) this.#loop.failed(error);
       else await this.#halt(halt);
     } catch {
-      // This check can fail for the same reason as the scan. Report the error of the scan.
+      // This check can fail for the same reason as the scan. The error of the scan is then reported.
       this.#loop.failed(error);
     }
   }
 
   /**
-   * Makes the next cycle compare everything. Waits until no cycle runs, because a cycle marks everything as compared
-   * when it ends.
+   * Makes the next cycle compare everything. Waits until no cycle runs, because a running cycle would mark everything
+   * as compared when it ends.
    */
   #compareAll(): void {
     const compare = this.#inTurn(async () => this.#cycle.compareAll());
@@ -624,22 +624,22 @@ export class FolderSync {
 }
 
 /**
- * The maximum number of consecutive answers with refusals that cause no pause. Several batches in succession can have
- * refused entries.
+ * The maximum number of consecutive answers with refusals that cause no pause. Even in normal work, several batches in
+ * succession can have refused entries.
  */
 const MOST_REFUSALS = 3;
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Returns the time to wait, in ms, before refused changes are compared again. The origin may have events that have not
- * arrived here yet. Until these events arrive, each comparison makes the same decision again, and adds events to both
- * histories.
+ * Returns the time to wait, in ms, before refused changes are compared again. The refusals may come from events of the
+ * origin that have not arrived here yet. Until these events arrive, each comparison makes the same decision, and adds
+ * events to both histories.
  */
 function pauseAfter(refusals: number): number {
   return refusals <= MOST_REFUSALS ? 0 : Math.min(LONGEST_PAUSE_MS, 10 * 2 ** (refusals - MOST_REFUSALS));
 }
 
-/** Returns in words how far the origin went back. Returns `undefined` if the origin has lost no event. */
+/** Returns a text that says how far the origin went back; `undefined` if the origin has lost no event. */
 function wentBack({ held, origin, common }: CommonHistory): string | undefined {
   if (common === held) return undefined;
   const to = common === undefined ? "an event that both do not hold any more" : `event ${common}`;

@@ -23,16 +23,16 @@ export interface FsWatcherOptions {
 }
 
 /**
- * The time between two full scans, in ms. Full scans are necessary, because the watcher does not report all writes. It
- * misses writes through a memory map, and through another name of the same file (a hard link).
+ * The time between two full scans, in ms. Full scans are necessary, because the watcher misses writes through a memory
+ * map, and writes through another name of the same file (a hard link).
  */
 const UNHINTED_MS = 15 * 60_000;
 
 /**
  * Records changes in a folder once the changed paths have been quiet for a moment. An editor saves a file in several
  * steps (a temporary file, a rename, a short-lived swap file). Because of the delay, these steps make one change, or
- * none. The capture compares contents. Therefore, the sync's own writes are never recorded as changes, even if the
- * watcher reports them late.
+ * none. The sync's own writes are never recorded as changes, even if the watcher reports them late, because the capture
+ * compares contents with the recorded state.
  */
 export class FsWatcher {
   readonly #options: FsWatcherOptions;
@@ -56,7 +56,7 @@ export class FsWatcher {
     });
   }
 
-  /** Begins to watch. `look` finds the changes that were made before the watch began. */
+  /** Begins to watch. Call `look` to find the changes that were made before the watch began. */
   async start(): Promise<void> {
     const { live } = this.#options.context;
     await live.start();

@@ -46,8 +46,8 @@ export interface SyncControllerOptions {
 }
 
 /**
- * The time, in ms, after which the controller tries again to run a sync. The earlier attempt failed because another
- * process was running the sync, or because the sync could not be opened.
+ * The time, in ms, after which the controller tries again to run a sync that another process was running, or that could
+ * not be opened.
  */
 const AGAIN_MS = 10_000;
 
@@ -70,8 +70,8 @@ interface Running {
 }
 
 /**
- * Returns a handler that ignores the error of a halt, because the state of the sync reports the halt. Other errors are
- * rethrown.
+ * Returns a handler that ignores the error of a halt, because the state of the sync reports the halt. The handler
+ * throws all other errors again.
  */
 function unlessHalted({ record }: FolderSync): (error: unknown) => void {
   return (error) => {
@@ -92,8 +92,8 @@ export class SyncController implements SyncRunner {
   readonly #closing = new AbortController();
   #again: Disposable | undefined;
   /**
-   * Maps the id of each sync that this process must continue, but does not run yet, to the reason. Syncs that are known
-   * to run in another process are not included.
+   * Maps the id of each sync that this process must continue, but does not run yet, to the reason. Syncs that another
+   * process is known to run are not included.
    */
   readonly #waiting = new Map<string, RestReason>();
   /** True if this process continues a sync once another process that ran the sync has ended. */
@@ -164,7 +164,7 @@ export class SyncController implements SyncRunner {
     });
   }
 
-  /** Asks the origin before anything is created or changed, so that a start that the origin refuses has no effect. */
+  /** Asks the origin before anything is created or changed. A start that the origin refuses then has no effect. */
   async #askFirst(start: SyncStart): Promise<OriginAnswer> {
     const { places } = this.#options;
     const place = await withCode(() => places.find(start.folder));
@@ -188,10 +188,10 @@ export class SyncController implements SyncRunner {
       (place) =>
         this.#running.get(place.id)?.sync.shape ?? restingShape(place, this.#waiting.get(place.id) ?? ELSEWHERE),
     );
-    // Another process that ran a sync may have ended. This process must then continue the sync.
+    // Another process may have run a sync and ended. This process must then continue the sync.
     if (this.#takesUp && shapes.some((shape) => shape?.elsewhere === true)) this.#lookAgain();
     const listed = new Set(places.map(({ id }) => id));
-    // The log of a new sync may still be empty. `places` then does not list the sync.
+    // `places` does not list a new sync whose log is still empty.
     const young = [...this.#running].filter(([id]) => !listed.has(id)).map(([, { sync }]) => sync.shape);
     return [...shapes.filter((shape) => shape !== undefined), ...young];
   }
@@ -259,7 +259,7 @@ export class SyncController implements SyncRunner {
     return sync.shape;
   }
 
-  /** Waits for the flush outside of `#inTurn`, so that other requests need not wait for it. */
+  /** Flushes a sync. The wait is outside of `#inTurn`, so other requests about the sync are not delayed. */
   async flush(
     id: string,
     options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
@@ -307,7 +307,7 @@ export class SyncController implements SyncRunner {
     this.#again?.[Symbol.dispose]();
     await Promise.all([...this.#turns.values()]);
     const ends = await Promise.allSettled([...this.#running.keys()].map((id) => this.#letGo(id)));
-    // Throw the first error only now, when all syncs are closed.
+    // The first error is thrown only after all syncs are closed.
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
@@ -319,8 +319,8 @@ export class SyncController implements SyncRunner {
   }
 
   /**
-   * Opens and starts a sync. `recordOf` returns the record with which the sync starts. It is given the record in the
-   * log, or `undefined` if the log has none.
+   * Opens and starts a sync. `recordOf` returns the record with which the sync starts. The argument of `recordOf` is
+   * the record in the log; `undefined` if the log has no record.
    */
   async #run(id: string, recordOf: (record: ReplicaRecord | undefined) => ReplicaRecord | undefined): Promise<Running> {
     const { places, random } = this.#options;
@@ -364,8 +364,8 @@ export class SyncController implements SyncRunner {
   }
 
   /**
-   * Carries out the work on a sync. If the sync is not running, opens it first. If the sync is stopped afterwards,
-   * closes it.
+   * Carries out the work on a sync. If the sync is not running, opens the sync first. If the sync is stopped after the
+   * work, closes the sync.
    */
   async #with<T>(asked: string, work: (running: Running) => Promise<T>): Promise<T> {
     this.#refuseClosed();
@@ -412,8 +412,8 @@ export class SyncController implements SyncRunner {
 }
 
 /**
- * Returns the field `protected` of the sync's shape: the files that are not sent because they are secrets. Returns an
- * empty object if there are no such files.
+ * Returns the field `protected` of the sync's shape, about the files that are not sent because they are secrets.
+ * Returns `{}` if there are no such files.
  */
 async function secretsHere(context: Context, record: ReplicaRecord): Promise<Pick<SyncShape, "protected">> {
   if (record.withProtected === true) return {};

@@ -13,7 +13,7 @@ export interface SyncPlace {
   readonly conflicts: readonly ConflictShape[];
 }
 
-/** A place that is open for its sync. While it is open, no other process can run the sync. */
+/** A place that is open for its sync. While the place is open, no other process can run the sync. */
 export interface OpenSyncPlace extends AsyncDisposable, Pick<SyncPlace, "id" | "folder" | "record"> {
   readonly parts: Pick<
     FolderSyncParts,
@@ -40,7 +40,7 @@ export interface SyncPlaces {
    * and `USAGE` for a single file. Throws `UNSAFE` in these cases:
    * - the folder is a system folder, and `force` is not set;
    * - the folder lies in another folder that follows the same origin (`follows`);
-   * - `answered` is a workspace of this store, and its folder is the given folder, or one of the two lies in the other.
+   * - `answered` is a workspace of this store whose folder is, contains, or lies in the given folder.
    */
   begin(folder: string, options?: BeginOptions): Promise<string>;
   /** Throws `LOCKED` if another process runs the sync, and `NOT_FOUND` if there is no such place. */

@@ -38,7 +38,7 @@ export function checkStart({ upstream, folder, mode, policy, editorFiles, deboun
       `a bracket of the pattern ${JSON.stringify(broken)} is not closed: the pattern would match nothing`,
       "write `\\[` for the character",
     );
-  // Report invalid patterns now, not when the first path is matched.
+  // The constructor throws for invalid patterns, so that they are reported at the start of the sync.
   void new ReplicatedPaths({ mode: mode ?? "two-way-safe", filterTo, filterFrom, ...(policy && { policy }) });
 }
 
@@ -56,8 +56,8 @@ function usage(message: string, hint: string): ChronicleError {
 }
 
 /**
- * Returns the known record, or else a fresh one, with the requested changes. The result is neither stopped nor paused.
- * Throws `REFUSED` if the folder follows another workspace.
+ * Returns the known record, or a new record if none is known, with the requested changes. The result is neither stopped
+ * nor paused. Throws `REFUSED` if the folder follows another workspace.
  */
 export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id: string): ReplicaRecord {
   const url = upstreamUrl(start.upstream);
@@ -74,8 +74,8 @@ export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id
 }
 
 /**
- * Returns the record with a new `filterTo`. If the patterns change, `filteredTo` keeps those under which the folder was
- * last reconciled, until the folder is reconciled again.
+ * Returns the record with a new `filterTo`. If the patterns change, `filteredTo` keeps the patterns of the folder's
+ * last reconciliation until the folder is reconciled again.
  */
 export function withFilterTo(record: ReplicaRecord, filterTo: readonly string[]): ReplicaRecord {
   const { filteredTo = record.filterTo, ...rest } = record;
@@ -97,8 +97,8 @@ const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
  * Throws `REFUSED` if the request certainly names another workspace: by a different id, or by a different name at the
- * same address. Does not throw for a new address, or for a name in place of an id. For these, only the origin's answer
- * can show whether the workspace is the same.
+ * same address. For a new address, or for a name in place of an id, only the origin's answer can show whether the
+ * workspace is the same, so this function does not throw.
  */
 function refuseOther(known: ReplicaRecord, url: string, workspace: string | undefined): void {
   if (workspace === undefined || workspace === known.origin || known.origin === "") return;
@@ -116,9 +116,9 @@ function followsAnother({ origin, url }: ReplicaRecord): ChronicleError {
 }
 
 /**
- * Throws the origin's refusal, if the answer is a refusal. Throws `REFUSED` if the folder follows another workspace
- * than the one that has answered. If no origin has answered, throws `REFUSED` unless the address and the workspace are
- * those of the record. A new address is accepted only once the same workspace answers at this address.
+ * Throws the origin's refusal, if the answer is a refusal. Throws `REFUSED` if another workspace has answered than the
+ * workspace that the folder follows. If no origin has answered, throws `REFUSED` unless the address and the workspace
+ * are those of the record. A new address is accepted only once the same workspace answers at this address.
  */
 export function judgeAnswer(known: ReplicaRecord | undefined, start: SyncStart, answer: OriginAnswer): void {
   if ("refused" in answer) throw refusedBy(answer.refused, known);
@@ -146,7 +146,7 @@ function isAskedFor({ origin, workspace }: ReplicaRecord, asked: string): boolea
   return asked === origin || asked === workspace;
 }
 
-/** Returns the origin's refusal, with the hint that a sync shows when it is halted for the same reason. */
+/** Returns the origin's refusal, with the hint of a halt for the same reason. */
 function refusedBy(error: ChronicleError, known: ReplicaRecord | undefined): ChronicleError {
   const follows =
     known === undefined || known.origin === "" ? "" : `; this folder still follows ${known.origin} at ${known.url}`;
@@ -164,8 +164,8 @@ export type RestReason = Pick<SyncShape, "elsewhere" | "reason" | "hint">;
 export const ELSEWHERE: RestReason = { elsewhere: true, reason: "another process runs it" };
 
 /**
- * Returns the shape of a sync that this process does not run, or `undefined` if the place has no sync. The shape of a
- * stopped or halted sync leaves out `why`, because no process runs such a sync.
+ * Returns the shape of a sync that this process does not run; `undefined` if the place has no sync. `why` says why this
+ * process does not run the sync. The shape of a stopped or halted sync, which no process runs, has no `why`.
  */
 export function restingShape({ id, folder, record, conflicts }: SyncPlace, why: RestReason): SyncShape | undefined {
   if (record === undefined) return undefined;
@@ -214,13 +214,13 @@ interface OriginQuestion {
   readonly signal: AbortSignal;
 }
 
-/** The time to wait for the answer, in ms. It equals the time limit of the handshake with an origin's server. */
+/** The time to wait for the answer, in ms. This is also the time limit of the handshake with an origin's server. */
 const PATIENCE_MS = 8_000;
 
 /**
- * Asks an origin which workspace it would serve, without following the workspace. Connects as a separate replica, which
- * receives and writes nothing. All calls with the same token use the same replica. The origin's list of replicas
- * therefore stays short, and callers with different tokens do not disturb each other.
+ * Asks an origin which workspace it would serve. Connects as a separate replica, which receives and writes nothing. All
+ * calls with the same token use the same replica, so that the origin's list of replicas stays short. Callers with
+ * different tokens use different replicas, so that they do not disturb each other.
  */
 export async function askOrigin({ connect, timers, signal, ...asked }: OriginQuestion): Promise<OriginAnswer> {
   const enough = new AbortController();
