@@ -169,7 +169,7 @@ describe("Truth 19: a process under `run` has the agent's role", { timeout: 600_
       const { code, stderr } = box.run(line);
       expect([line, code, stderr]).toEqual([line, 6, expect.stringContaining(REFUSED)]);
       expect(stderr).toContain(`the session s1 of claude is open, and its process ${process.pid} has started`);
-      expect(stderr).toContain("tells its hook that the session ends");
+      expect(stderr).toContain("reports the end of the session to its hook");
     }
     const offRecord = box.run(["run", "--otr", "--", "true"]);
     expect([offRecord.code, offRecord.stderr]).toEqual([
