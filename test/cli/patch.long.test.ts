@@ -124,12 +124,15 @@ it.skipIf(!hasGit)(
   },
 );
 
-it("a change that does not fit into the patch has a comment and a binary entry", async () => {
+it("a change that does not fit into an answer has a comment and a binary entry; diff -p streams all of it", async () => {
   using box = new Sandbox();
   await box.must(["init"]);
   for (let i = 0; i < 9; i += 1) box.write(`f${i}`, `${"x".repeat(99)}\n`.repeat(41_000));
   await box.must(["snapshot"]);
-  const { stdout } = await box.must(["diff", "0", "1", "-p"]);
+  const whole = (await box.must(["diff", "0", "1", "-p"])).stdout;
+  expect(whole).not.toContain("# ");
+  expect(whole.split("\n").filter((line) => line.startsWith("+x"))).toHaveLength(9 * 41_000);
+  const { stdout } = await box.must(["changes", "--since", "0", "-p"]);
   expect(stdout.slice(stdout.indexOf("# "))).toBe(
     "# f8: created, left out: the earlier patches fill the answer; ask for this path alone\n" +
       "diff --git a/f8 b/f8\nnew file mode 100644\nindex 0000000..0000000\nBinary files /dev/null and b/f8 differ\n",
