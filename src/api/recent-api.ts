@@ -146,6 +146,9 @@ export interface RecentAction {
 }
 
 /** Options of `WorkspaceApi.recent`. All filters that are given must match. */
+/** The maximum number of items in one answer over HTTP. */
+export const MOST_RECENT = 1_000;
+
 export interface RecentOptions {
   /** Adds `beneath` to turns and runs. Also lists actions outside of turns that changed nothing. */
   readonly actions?: boolean;

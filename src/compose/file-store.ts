@@ -95,7 +95,7 @@ class FileStore implements StoreApi {
     if (first === undefined) throw new ChronicleError("USAGE", "there is no folder to track", { hint: "name one" });
     await this.#refuseAgentsForce(options, first);
     const find = (): Promise<ListedWorkspace | undefined> => this.#existing(roots, first, options);
-    // Nobody can see a new history of the folder while its baseline is being recorded, so an adoption waits for it.
+    // A new history of the folder is invisible while its baseline is being recorded, so an adoption waits for it.
     const existing = await (options.adopt === undefined ? find() : withBeginning(this.#parts, first.folder, find));
     if (existing !== undefined) return this.#initialised(await this.#openId(existing.id), false, role);
     await this.#refuseOtherFormats();

@@ -105,7 +105,7 @@ export async function unforgetWorkspace(parts: StoreParts, asked: string): Promi
   refuseOthersStore(parts.backends.disk, { home: parts.layout.home, configFolder: parts.configFolder });
   const folder = await folderOfForgotten(parts, forgottenBy(forgottenIn(parts), asked).id);
   const back = (): Promise<string> => bringBack(parts, asked);
-  // Nobody can see a new history of the folder while its baseline is being recorded.
+  // A new history of the folder is invisible while its baseline is being recorded.
   return folder === undefined ? back() : withBeginning(parts, folder, back);
 }
 

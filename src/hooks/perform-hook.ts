@@ -103,11 +103,14 @@ async function start({ adapter, call, owner }: CallWork, workspace: WorkspaceApi
 
 async function beginSession(work: CallWork): Promise<Workplace> {
   const { call, notes, open } = work;
+  // A note that is there already was rejected, because its workspace was forgotten or its folder is missing.
+  const rejected = JSON.stringify(notes.get(call.session));
   const workspace = await open(call.cwd, true);
   await start(work, workspace);
   // Another hook of the session may have stored its note in the meantime. Some agents call two hooks at the same time.
   const present = notes.get(call.session);
-  if (present?.workspace === workspace.path) return { note: present, workspace };
+  if (present?.workspace === workspace.path && JSON.stringify(present) !== rejected)
+    return { note: present, workspace };
   const note = { workspace: workspace.path, open: {} };
   notes.put(call.session, note);
   return { note, workspace };

@@ -101,6 +101,19 @@ describe("going to before a prompt", () => {
     expect((await workspace.operations()).at(-1)?.summary).toBe("restore to before turn c2");
   });
 
+  it("means the turn with exactly this id, also if another id begins with it", async () => {
+    await using project = new Project();
+    project.write("f", LINES);
+    const workspace = await project.init();
+    await edit(project, workspace, { session: "s", turn: "t1", path: "f", from: "one", to: "ONE" });
+    const [action] = await workspace.list();
+    const turn = action?.id.slice(0, 8) ?? "";
+    await edit(project, workspace, { session: "s", turn, path: "f", from: "three", to: "THREE" });
+    await workspace.restore(turn);
+    expect(project.read("f")).toBe(text("one"));
+    expect((await workspace.operations()).at(-1)?.summary).toBe(`restore to before turn ${turn}`);
+  });
+
   it("takes back all later work of the session also if no hook told of the turn's beginning", async () => {
     await using project = new Project();
     project.write("f", LINES);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RecentItem } from "../../src/api/recent-api.ts";
 import { graphText } from "../../src/cli/render/graph.ts";
 import { openStore } from "../../src/open.ts";
+import { ServedStore } from "../helpers/served-store.ts";
 import { Sandbox } from "./sandbox.ts";
 
 // Long output is read in pages: `log` 1,000 events at once, `list` 200 items.
@@ -58,4 +59,16 @@ describe("long output that is read page by page", () => {
     expect(numbers).toEqual(Array.from({ length: most }, (_, at) => SNAPSHOTS - 1 - at));
     expect(lines.at(-1)).toContain("chronicle restore");
   });
+});
+
+it("list --limit 0 of a server's workspace has more items than one answer of the server", async () => {
+  using box = new Sandbox();
+  await using server = await ServedStore.start();
+  const { workspace } = await server.store.create({ name: "w" });
+  // The pages have 200, 200, 400, 800 and then at most 1,000 items.
+  for (let at = 0; at < 1_700; at += 1) await workspace.snapshot({ message: `number ${at}` });
+  await workspace.close();
+  const { stdout } = await box.must(["--remote", server.socketUrl, "-w", "w", "list", "--limit", "0"]);
+  const numbers = stdout.split("\n").flatMap((line) => /number (\d+)/.exec(line)?.[1] ?? []);
+  expect(numbers.map(Number)).toEqual(Array.from({ length: 1_700 }, (_, at) => 1_699 - at));
 });

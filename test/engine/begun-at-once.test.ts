@@ -2,6 +2,7 @@ import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { InitShape } from "../../src/api/store-api.ts";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { copilot } from "../../src/hooks/copilot.ts";
 import { Project } from "../helpers/project.ts";
 import { Agent, quiet } from "../hooks/hooked-agent.ts";
@@ -77,6 +78,29 @@ it("a hook for the start of a session that takes long does not end the turn that
   project.write("a.txt", "two\n");
   quiet(await agent.hears("PostToolUse", { timestamp: "2030-01-01T00:00:02.000Z", ...call }));
   expect(await (await project.open()).turns()).toMatchObject([{ prompt: "Make it two.", actions: 1 }]);
+});
+
+it("a session whose workspace was forgotten begins a new turn in the new workspace of the folder", async () => {
+  await using project = new Project();
+  project.write("a.txt", "one\n");
+  const opened: WorkspaceApi[] = [];
+  const open = async (_folder: string, create: boolean) => {
+    const workspace = await project.open({ create, role: "agent" });
+    opened.push(workspace);
+    return workspace;
+  };
+  const agent = new Agent(copilot, project, { open });
+  quiet(await agent.hears("SessionStart", { timestamp: "2030-01-01T00:00:00.000Z", source: "new" }));
+  quiet(await agent.hears("UserPromptSubmit", { timestamp: "2030-01-01T00:00:00.100Z", prompt: "Make it two." }));
+  const before = agent.notes.get("s1")?.turn;
+  const [first] = opened;
+  for (const one of opened) await one.close();
+  await (await project.store()).forget(first?.id ?? "");
+  const call = { tool_name: "Write", tool_input: { path: project.at("a.txt"), file_text: "two\n" } };
+  quiet(await agent.hears("PreToolUse", { timestamp: "2030-01-01T00:00:01.000Z", ...call }));
+  expect(opened.at(-1)?.id).not.toBe(first?.id);
+  const after = agent.notes.get("s1")?.turn;
+  expect([typeof before, typeof after, after === before]).toEqual(["string", "string", false]);
 });
 
 it("doctor names the workspaces of a folder that has several", async () => {

@@ -103,6 +103,60 @@ it("changes nothing where the work of the range was undone after it", async () =
   expect(project.tree()).toEqual(before);
 });
 
+it.each([
+  ["turn", { turn: "t1" }],
+  ["session", { session: "s1" }],
+])("leaves the same change that somebody makes after the %s of the range was undone", async (_name, selection) => {
+  await using project = new Project();
+  project.write("flag", "0\n");
+  const workspace = await project.init();
+  const seq = async () => `seq:${(await workspace.log({ reverse: true, limit: 1 }))[0]?.seq}`;
+  const from = await seq();
+  const action = await workspace.snapshotAction({
+    ...{ type: "unknown", payload: {}, actor: "claude", session: "s1", turn: "t1" },
+  });
+  project.write("flag", "1\n");
+  project.write("other.txt", "x\n");
+  await workspace.finishAction(action?.id ?? "");
+  project.write("person.txt", "by a person\n");
+  await workspace.snapshot();
+  const until = await seq();
+  await workspace.undo(selection);
+  expect(project.read("flag")).toBe("0\n");
+  project.write("flag", "1\n");
+  await workspace.snapshot();
+  const { changes, unmerged } = await workspace.undo({ since: from, until });
+  expect([changes.map(({ path }) => path), unmerged]).toEqual([["person.txt"], []]);
+  expect(Object.keys(project.tree())).toEqual(["flag"]);
+  expect(project.read("flag")).toBe("1\n");
+});
+
+it("takes nothing from work that was done and undone within the range", async () => {
+  await using project = new Project();
+  project.write("flag", "0\n");
+  const workspace = await project.init();
+  const seq = async () => `seq:${(await workspace.log({ reverse: true, limit: 1 }))[0]?.seq}`;
+  const from = await seq();
+  await act(workspace, () => project.write("flag", "1\n"));
+  await workspace.undo({ session: "s1" });
+  const until = await seq();
+  expect((await workspace.undo({ since: from, until })).changes).toEqual([]);
+  expect(project.read("flag")).toBe("0\n");
+});
+
+it("begins inside a commit also with `to`", async () => {
+  await using project = new Project();
+  project.write("shared.txt", text());
+  const workspace = await project.init();
+  await act(workspace, () => project.write("first.txt", "1\n"));
+  project.write("person.txt", "by a person\n");
+  await act(workspace, () => project.write("second.txt", "2\n"));
+  const edit = (await workspace.log({})).find((one) => one.record_id === "file:person.txt")?.seq ?? 0;
+  const { selection } = await workspace.undo({ to: `seq:${edit}`, until: "now", dryRun: true });
+  expect(selection).toBe(`to seq:${edit}`);
+  await workspace.undo({ to: `seq:${edit}`, until: `seq:${edit + 1}` });
+});
+
 it("ends and begins inside a commit, which may have the changes of several people", async () => {
   await using project = new Project();
   project.write("shared.txt", text());

@@ -24,6 +24,8 @@ export interface Work extends SeqSpan {
   readonly back?: number | undefined;
   /** Set if the work also includes the events of restores and undos, and undone events. */
   readonly everything?: true;
+  /** The last event of a range, if the work is one. An undo after this event is no part of the work. */
+  readonly until?: number;
   /** Set if the part of the work before event `before` was compacted away. `what` names the work for people. */
   readonly lost?: { readonly what: string; readonly before: number };
   readonly isOwn: (record: FileRecord, path: WorkspacePath, seq: number) => boolean;

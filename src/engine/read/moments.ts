@@ -279,6 +279,10 @@ async function ofWord(context: Context, word: string, { snapshots, start, text }
   const named = snapshots.find((one) => one.name === word);
   if (named !== undefined) return ofSnapshot(named);
   const found = await idsMeant(context, word);
+  const isWhole = found.some(({ recordId }) => recordId.slice(recordId.indexOf(":") + 1) === word);
+  const turns = isWhole ? [] : await everyTurn(context);
+  // The whole id of a turn comes before other ids that only begin with this text.
+  if (turns.some(({ turn }) => turn === word)) return beforeTurn(theTurn(turns, word), { snapshots, start });
   if (found.length > 1) {
     throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(text)} stands for ${found.length} ids`, {
       hint: `give more of the id: ${found
@@ -289,7 +293,6 @@ async function ofWord(context: Context, word: string, { snapshots, start, text }
   }
   const only = found[0];
   if (only === undefined) {
-    const turns = await everyTurn(context);
     if (turnsMeant(turns, word).length > 0) return beforeTurn(theTurn(turns, word), { snapshots, start });
     return missing(`there is no snapshot, session or operation ${JSON.stringify(text)}`, `${LOOK}; ${TIMES}`);
   }

@@ -116,14 +116,17 @@ async function workBy(context: Context, { by, value }: Given, selection: Selecti
     case "since":
       return workSince(context, value, selection);
     case "to":
-      return workBackTo(context, await stateBefore(context, value), await untilSeq(context, selection));
+      return workBackTo(context, await stateBefore(context, value, selection), await untilSeq(context, selection));
     case "rewind":
       return workFromTurn(context, value);
   }
 }
 
+/** The part of a selection that ends a range. */
+type Ended = Pick<Selection, "until">;
+
 /** Returns the seq of the moment at which a range ends; `undefined` if there is no range, or if it ends now. */
-export async function untilSeq(context: Context, { until }: Pick<Selection, "until">): Promise<number | undefined> {
+export async function untilSeq(context: Context, { until }: Ended): Promise<number | undefined> {
   if (until === undefined) return undefined;
   const { seq, now } = await resolveMoment(context, until, { isEnd: true });
   return now ? undefined : seq;
@@ -526,7 +529,7 @@ async function keptAside(
   );
 }
 
-async function workSince(context: Context, moment: string, range: Pick<Selection, "until">): Promise<ChosenWork> {
+async function workSince(context: Context, moment: string, range: Ended): Promise<ChosenWork> {
   const { seq } = await resolveMoment(context, moment, { isEnd: range.until !== undefined });
   return allAfter(context, seq, await untilSeq(context, range));
 }
@@ -546,6 +549,7 @@ async function allAfter(context: Context, seq: number, until?: number): Promise<
     toSeq: Math.max(span.fromSeq, Math.min(span.toSeq, until ?? span.toSeq)),
     back: seq,
     everything: true,
+    ...(until === undefined ? {} : { until }),
     isOwn: until === undefined ? () => true : (_record, _path, at) => at <= until,
     keepers: (await allKeepers(context)).filter(isInRange),
     actions: [],
@@ -582,9 +586,9 @@ export async function workBackTo(context: Context, seq: number, until?: number):
  * before the turn's first event, even if that event is inside a commit. All events after this seq may belong to the
  * turn.
  */
-export async function stateBefore(context: Context, asked: string): Promise<number> {
+export async function stateBefore(context: Context, asked: string, { until }: Ended): Promise<number> {
   try {
-    return (await resolveMoment(context, asked)).seq;
+    return (await resolveMoment(context, asked, { isEnd: until !== undefined })).seq;
   } catch (error) {
     const isUnknown = error instanceof ChronicleError && (error.code === "NOT_FOUND" || error.code === "USAGE");
     const { actions, elsewhere: there } = await allTurns(context, {});

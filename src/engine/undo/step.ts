@@ -331,7 +331,7 @@ export async function changesToInvert(context: Context, { direction, operation, 
   );
   if (direction === "redo") return together(context, lastOf(steps.slice(0, lastIndexOf(steps, "undo") + 1), "undo"));
   const redos = steps.at(-1)?.kind === "redo" ? lastOf(steps, "redo") : [];
-  // Where redos were reversed at some paths, the change of the operation itself can be in force. The step inverts this
+  // The change of the operation itself can be in force at paths where redos were reversed. The step inverts this
   // change at such paths.
   const isSomeReversed = redos.some(({ reversed }) => reversed !== undefined);
   return together(context, redos.length === 0 || isSomeReversed ? [operation, ...redos] : redos);

@@ -38,7 +38,14 @@ import {
 } from "./selection.ts";
 import { planInversion, type Inversion, refuseOtherPaths } from "./invert-operation.ts";
 import { type InversePlan, invertWork } from "./invert-work.ts";
-import { coveredBy, type Covering, isUndoneWithAround, undoneBy, whatIsLeft } from "../facts/undone-events.ts";
+import {
+  coveredBy,
+  type Covering,
+  isUndoneWithAround,
+  type UndoneEvents,
+  undoneBy,
+  whatIsLeft,
+} from "../facts/undone-events.ts";
 import { withRests } from "./left-of-hunks.ts";
 import { type ChosenParts, narrowedToParts, partsIn, partsInLabel } from "./chosen-parts.ts";
 import { type TakenEvent, withUndoneBetween } from "./undone-between.ts";
@@ -71,7 +78,7 @@ export async function undoSelection(
  */
 async function finderOf(context: Context, options: UndoOptions): Promise<() => Promise<ChosenWork>> {
   if (options.to !== undefined) {
-    const seq = await stateBefore(context, options.to);
+    const seq = await stateBefore(context, options.to, options);
     const until = await untilSeq(context, options);
     return async () => narrowed(context, await workBackTo(context, seq, until), options);
   }
@@ -227,6 +234,17 @@ async function pendingOf(context: Context, work: Work, unrecorded: readonly Chan
 }
 
 /**
+ * Returns a function that tells whether an event of the work is left out because it was undone. Everybody's work
+ * includes the events of an undo and the events that the undo undid, and they cancel each other out. A range does not
+ * include an undo after it, so the events that such an undo undid are left out.
+ */
+function isTakenFrom({ everything, until }: Work, taken: UndoneEvents): UndoneEvents["holds"] {
+  if (everything !== true) return taken.holds;
+  if (until === undefined) return () => false;
+  return (seq, record, path) => taken.by(seq, record, path).some(({ fromSeq }) => fromSeq >= until);
+}
+
+/**
  * Returns the undo of some work. Changes that were undone already are left out, unless the work includes everybody's
  * events (`everything`).
  */
@@ -242,15 +260,14 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   const keepers = keepersOf(work.keepers).filter((one) => !isUndoneWithAround(one.id, covering) || hasLeft(one));
   const before: TakenEvent[] = [];
   const all = await eventsOfWork(context, work, (seq, record, path) => {
-    // Everybody's work includes the events of an undo and the events that the undo undid. They cancel each other out.
-    const isTaken = work.everything !== true && taken.holds(seq, record, path);
+    const isTaken = isTakenFrom(work, taken)(seq, record, path);
     if (isTaken) before.push({ path, seq, record, by: taken.by(seq, record, path) });
     return isTaken;
   });
   const left = await withoutSightings(context, work, all);
-  const isPart = work.everything !== true && taken.isAny;
-  const rest = isPart ? await withRests(context, left, taken) : left;
-  const own = isPart ? await withUndoneBetween(context, rest, { undone: before, taken }) : rest;
+  const rest = work.everything !== true && taken.isAny ? await withRests(context, left, taken) : left;
+  const hasTaken = work.everything === true ? before.length > 0 : taken.isAny;
+  const own = hasTaken ? await withUndoneBetween(context, rest, { undone: before, taken }) : rest;
   return {
     kind: "undo",
     summary: `undo of ${work.known ?? work.label}`,

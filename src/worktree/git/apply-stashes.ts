@@ -82,6 +82,8 @@ async function setInFiles(
     held[Symbol.dispose]();
     const problem = await deleteRef(target, ref, how);
     if (problem !== undefined) return problem;
+    // The lock is given up, so a list that somebody has made in the meantime stays.
+    if (log?.after === undefined) return undefined;
   }
   if (log !== undefined) putFile(target, STASH_LOG, contents.get(STASH_LOG));
   if (ref?.after !== undefined) putFile(target, STASH, Buffer.from(`${ref.after}\n`));

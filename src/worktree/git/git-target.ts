@@ -93,7 +93,13 @@ export function takeLock(fs: ConfinedFs, name: string, target: Pick<GitTarget, "
     isOld = present === text;
     if (!isOld) return `${name} exists: git is at work, or a git that was killed has left it`;
   }
-  return { isOld, [Symbol.dispose]: () => dropFile(fs, gitPath(name)) };
+  let isHeld = true;
+  const release = (): void => {
+    // A second call must not remove a lock that somebody else has taken since the first one.
+    if (isHeld) dropFile(fs, gitPath(name));
+    isHeld = false;
+  };
+  return { isOld, [Symbol.dispose]: release };
 }
 
 /** The text of the locks of a change. */

@@ -29,6 +29,8 @@ describe("the text of a piece of work", () => {
     expect(eventsOf(work)).toEqual({ from: 4, to: 20 });
     expect(undoOf(work)).toEqual({ since: "seq:4", until: "seq:20" });
     expect(eventsOf(workOf(item({})))).toBeUndefined();
+    const oldest = item({ kind: "baseline", from_seq: 2, to_seq: 3 });
+    expect(undoOf(rangeOf(item({}), oldest))).toEqual({ since: "seq:3", until: "seq:9" });
   });
 
   it("is read back for every session, turn and value", () => {

@@ -73,8 +73,13 @@ export function workOf(item: RecentItem): WorkRef {
 
 /** Returns everything that was done from the older one of two lines to the newer one, also by others. */
 export function rangeOf(one: RecentItem, other: RecentItem): WorkRef {
-  const since = `seq:${Math.min(one.from_seq, other.from_seq)}`;
+  const since = `seq:${Math.min(beginOf(one), beginOf(other))}`;
   return { select: { since, until: `seq:${Math.max(one.to_seq, other.to_seq)}` } };
+}
+
+/** Returns the event before the work of a line. A range cannot begin before the baseline, so it begins after it. */
+function beginOf({ kind, from_seq: from, to_seq: to }: RecentItem): number {
+  return kind === "baseline" ? to : from;
 }
 
 /** Returns the events of a range: those after `from`, up to `to`. Returns `undefined` for any other work. */

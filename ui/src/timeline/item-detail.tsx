@@ -27,7 +27,7 @@ interface ItemDetailProps {
  */
 export function ItemDetail({ workspace, item, onClose }: ItemDetailProps) {
   const work = workOf(item);
-  // Nothing was recorded before a baseline, so the baseline has no earlier state to compare with.
+  // A baseline is the first recorded state, so there is no earlier state to compare it with.
   const isStart = item.kind === "baseline";
   return (
     <aside className="detail" aria-label="The selected work">

@@ -14,11 +14,13 @@ interface RangeDetailProps {
   readonly work: WorkRef;
   /** The loaded lines, newest first. */
   readonly items: readonly RecentItem[];
+  /** True if filters hide some of the lines. */
+  readonly isFiltered: boolean;
   readonly onClose: () => void;
 }
 
 /** Shows the details of a range of lines: who did something in it, what was changed, and the button that takes it back. */
-export function RangeDetail({ workspace, work, items, onClose }: RangeDetailProps) {
+export function RangeDetail({ workspace, work, items, isFiltered, onClose }: RangeDetailProps) {
   const { from, to } = eventsOf(work) ?? { from: 0, to: 0 };
   const lines = items.filter((one) => one.to_seq > from && one.from_seq < to);
   const title = lines.length === 0 ? "A range of the history" : counted(lines.length, "line");
@@ -45,6 +47,9 @@ export function RangeDetail({ workspace, work, items, onClose }: RangeDetailProp
           {exactTime(Date.parse(oldest.timestamp))} to {exactTime(Date.parse(newest.timestamp))}
         </p>
       )}
+      {isFiltered ? (
+        <p className="range-note">The range also has the work that the filters hide: it is taken back as well.</p>
+      ) : null}
       <div className="detail-actions">
         <Link
           to="/w/$workspace/changes"

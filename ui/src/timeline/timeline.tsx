@@ -30,9 +30,10 @@ export function Timeline() {
   const { data: sessions } = useSessions(workspace);
   const ticks = useTicks(workspace);
   const shown = items ?? NONE;
+  const isFiltered = Object.keys(options).length > 0;
   const { selected, line, isMissing } = useSelected(workspace, shown, work);
   const ranged = useMemo(() => rangedWork(work), [work]);
-  const select = useSelection(workspace, shown, line);
+  const select = useSelection(workspace, shown, { selected: line, work });
   const selectTick = useTickSelection(workspace, shown);
   const playhead = usePlayhead(shown, ticks?.store);
   useKeys({ ",": () => playhead.step(-1), ".": () => playhead.step(1) });
@@ -46,7 +47,7 @@ export function Timeline() {
         ticks={ticks}
         sessions={sessions ?? NO_SESSIONS}
         selected={selected}
-        isFiltered={Object.keys(options).length > 0}
+        isFiltered={isFiltered}
         playhead={playhead}
         onSelect={(item) => select(item)}
         onTick={selectTick}
@@ -60,7 +61,7 @@ export function Timeline() {
           {work !== undefined && isMissing && ranged === undefined ? (
             <NotLoaded workspace={workspace} work={work} />
           ) : null}
-          {items.length === 0 ? <NothingFound isFiltered={Object.keys(options).length > 0} /> : null}
+          {items.length === 0 ? <NothingFound isFiltered={isFiltered} /> : null}
           <ItemList
             items={items}
             selected={line}
@@ -75,7 +76,7 @@ export function Timeline() {
             </button>
           ) : null}
         </section>
-        <Side {...{ workspace, selected, ranged, at, items, playhead }} onClose={() => select(undefined)} />
+        <Side {...{ workspace, selected, ranged, at, items, isFiltered, playhead }} onClose={() => select(undefined)} />
       </div>
     </div>
   );
@@ -88,16 +89,16 @@ interface SideProps {
   /** The playhead's moment. */
   readonly at: string | undefined;
   readonly items: readonly RecentItem[];
+  readonly isFiltered: boolean;
   readonly playhead: Playhead;
   readonly onClose: () => void;
 }
 
 /** Shows the selected work, the selected range, or else the files of the playhead's moment. */
-function Side({ workspace, selected, ranged, at, items, playhead, onClose }: SideProps) {
+function Side({ workspace, selected, ranged, at, items, isFiltered, playhead, onClose }: SideProps) {
   if (selected !== undefined)
     return <ItemDetail key={keyOf(selected)} workspace={workspace} item={selected} onClose={onClose} />;
-  if (ranged !== undefined)
-    return <RangeDetail workspace={workspace} work={ranged.work} items={items} onClose={onClose} />;
+  if (ranged !== undefined) return <RangeDetail {...{ workspace, items, isFiltered, onClose }} work={ranged.work} />;
   return at === undefined ? null : <MomentPanel workspace={workspace} moment={at} playhead={playhead} />;
 }
 
@@ -123,28 +124,46 @@ function rangedWork(text: string | undefined) {
   return work === undefined || events === undefined ? undefined : { work, events };
 }
 
+interface Selection {
+  /** The selected line. */
+  readonly selected: RecentItem | undefined;
+  /** The work that the address names. */
+  readonly work: string | undefined;
+}
+
+interface Ends {
+  /** The line at which the range begins. */
+  readonly anchor: RecentItem;
+  /** The line at which the range ends at present. */
+  readonly moving: RecentItem;
+  /** The text of the range in the address. */
+  readonly work: string;
+}
+
 /**
  * Returns a function that selects a line, or everything from the line that was selected last to another one. The
  * address of the page contains the selection. Keys also move the selection.
  */
-function useSelection(workspace: string, items: readonly RecentItem[], selected: RecentItem | undefined) {
+function useSelection(workspace: string, items: readonly RecentItem[], { selected, work: now }: Selection) {
   const navigate = useNavigate({ from: "/w/$workspace/" });
-  // The line at which a range begins, and the one at which it ends at present.
-  const ends = useRef<{ readonly anchor: RecentItem; readonly moving: RecentItem }>(undefined);
+  // The ends of the range that was selected here last. They are void once the address names other work.
+  const chosenEnds = useRef<Ends>(undefined);
+  const endsNow = (): Ends | undefined => (chosenEnds.current?.work === now ? chosenEnds.current : undefined);
   const select = (item: RecentItem | undefined, isRange = false): void => {
-    const anchor = isRange ? (ends.current?.anchor ?? selected) : undefined;
-    ends.current = item === undefined ? undefined : { anchor: anchor ?? item, moving: item };
+    const anchor = isRange ? (endsNow()?.anchor ?? selected) : undefined;
     const isOne = item === undefined || anchor === undefined || keyOf(anchor) === keyOf(item);
     const chosen = item === undefined ? undefined : isOne ? workOf(item) : rangeOf(anchor, item);
     const work = chosen === undefined ? undefined : workText(chosen);
+    chosenEnds.current =
+      item === undefined || work === undefined ? undefined : { anchor: anchor ?? item, moving: item, work };
     void navigate({
       // The panel at the side shows either the selected work or the playhead's moment, so the playhead is removed.
       search: ({ work: _before, at: _playhead, ...rest }) => (work === undefined ? rest : { ...rest, work }),
-      replace: selected !== undefined,
+      replace: now !== undefined,
     });
   };
   const step = (by: number, isRange: boolean): void => {
-    const last = isRange ? (ends.current?.moving ?? selected) : selected;
+    const last = endsNow()?.moving ?? selected;
     const key = last === undefined ? undefined : keyOf(last);
     const at = key === undefined ? -1 : items.findIndex((one) => keyOf(one) === key);
     const from = at < 0 && by < 0 ? items.length : at;

@@ -1,5 +1,5 @@
 import type { Selection } from "../../action-api.ts";
-import { RECENT_KINDS } from "../../recent-api.ts";
+import { MOST_RECENT, RECENT_KINDS } from "../../recent-api.ts";
 import type { UndoPart } from "../../workspace-api.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import { sha256 } from "../../../core/values/hash.ts";
@@ -308,7 +308,7 @@ const recent = workspaceRoute(calls.recent, {
   summary: "What was done lately, newest first",
   description: "Runs, turns of agents, edits, operations, snapshots and syncs. All filters that are given must match.",
   query: z.strictObject({
-    limit: count("the maximum number of items", { least: 1, most: 1_000 }).optional(),
+    limit: count("the maximum number of items", { least: 1, most: MOST_RECENT }).optional(),
     actions: flag("add the actions of turns and runs, and actions that changed nothing").optional(),
     actor: word("only work of this actor, or of this kind of actor, such as `person`").optional(),
     file: path("only work that changed this path, or a path beneath it").optional(),

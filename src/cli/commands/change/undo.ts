@@ -176,7 +176,8 @@ function shownStep(options: UndoOptions, { finished, operation, selection = "" }
   const [, moment, until] = /^(?:since|to|from|work from) (seq:\d+)(?: until (seq:\d+))?/.exec(selection) ?? [];
   const by = options.since === undefined ? "to" : "since";
   if (moment === undefined || options[by] === undefined) return options;
-  return { ...options, [by]: moment, ...optional({ until }) };
+  // The shown moment may be inside a commit. Without an end, it would be moved to the end of the commit.
+  return { ...options, [by]: moment, until: until ?? "now" };
 }
 
 function isSameStep(one: UndoShape, other: UndoShape): boolean {

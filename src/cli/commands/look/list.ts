@@ -1,6 +1,12 @@
 import { EXIT } from "../../../api/problems.ts";
 import type { SnapshotShape } from "../../../api/shapes.ts";
-import { type RecentItem, type RecentOptions, type RecentShape, RECENT_KINDS } from "../../../api/recent-api.ts";
+import {
+  MOST_RECENT,
+  type RecentItem,
+  type RecentOptions,
+  type RecentShape,
+  RECENT_KINDS,
+} from "../../../api/recent-api.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
 import { GraphLanes } from "../../../core/log/graph-lanes.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
@@ -96,7 +102,7 @@ async function* pages(
     seen += page.length;
     const before = page.at(-1)?.to_seq;
     if (seen >= most || page.length < asked || !(await context.goesOn())) return;
-    asked = Math.min(most - seen, seen);
+    asked = Math.min(most - seen, seen, MOST_RECENT);
     page = (await workspace.recent(asked, { ...options, unrecorded: false, ...optional({ before }) })).items;
     // A server of an older version does not know `before`.
     if (before === undefined || page.some((one) => one.to_seq >= before)) return;
