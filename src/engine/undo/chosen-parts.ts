@@ -8,7 +8,7 @@ import { greatestOf } from "../../util/long-lists.ts";
 import type { Work } from "../facts/own-work.ts";
 import type { Context } from "../log/context.ts";
 import { shownPath } from "../log/shape.ts";
-import { fileNamed } from "./selection.ts";
+import { fileNamed } from "./file-named.ts";
 
 /** A file or folder of which an undo takes back all or some changes. */
 export interface ChosenPart {

@@ -1,7 +1,6 @@
 import { quoteCommand } from "../../core/shell/quote-command.ts";
 import { isRestored } from "../../core/records/omitted-change.ts";
 import type { Context } from "../log/context.ts";
-import { type WorkspacePath, isWithin } from "../../core/values/path.ts";
 import type { Work, Keeper } from "../facts/own-work.ts";
 import type { Selection } from "../../api/action-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
@@ -9,21 +8,19 @@ import { cameFromOrigin, type FileRecord } from "../../core/values/file-record.t
 import { meantBy } from "../../core/values/meant-by.ts";
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import { isOneSelection } from "../../api/selection-fields.ts";
-import { actionById, changersOfGit, findAction, type LoggedAction } from "../facts/actions.ts";
+import { changersOfGit, findAction, type LoggedAction } from "../facts/actions.ts";
 import { everyTurn, theTurn } from "../facts/turns.ts";
-import { unitWith } from "../log/database-units.ts";
 import { doneIntents } from "../log/intents.ts";
-import { parseGivenPath, knownPaths } from "../log/known-paths.ts";
 import { indexedFrom } from "../log/history-start.ts";
-import { allKeepers, keepersWithin, lastKeeperOf } from "../facts/keepers.ts";
+import { allKeepers, keepersWithin } from "../facts/keepers.ts";
 import { resolveMoment } from "../read/moments.ts";
 import { ownersIn } from "../facts/owners.ts";
 import { shownPath } from "../log/shape.ts";
 import { listSessions } from "../actions/session.ts";
 import { listSnapshots } from "../read/snapshot.ts";
 import { actionsEver, allTransactions } from "../facts/transactions.ts";
-import { isUndoneWithAround } from "../facts/undone-events.ts";
-import { listOperations, stackOf } from "./operations.ts";
+import { fileNamed } from "./file-named.ts";
+import { listOperations } from "./operations.ts";
 import { requireActor } from "./known-actors.ts";
 import { type WorkElsewhere, workElsewhere } from "./work-elsewhere.ts";
 
@@ -466,67 +463,6 @@ async function workOnFile(context: Context, given: string): Promise<ChosenWork> 
     actions: [],
     mayBe: new Set(),
   };
-}
-
-/**
- * Returns the named path. Also returns a function that tells which paths are meant: the path, everything beneath it,
- * and the other files of its database.
- */
-export async function fileNamed(
-  context: Context,
-  given: string,
-): Promise<{ readonly path: WorkspacePath; readonly isMeant: (path: WorkspacePath) => boolean }> {
-  const [path] = (await pathsOnRecord(context, given)) ?? [];
-  if (path === undefined) throw new ChronicleError("NOT_FOUND", "no file was named");
-  const unit = await unitWith(context, path);
-  return { path, isMeant: (at) => isWithin(at, path) || unit.includes(at) };
-}
-
-/**
- * Returns a path as `knownPaths` does. The error for an excluded path that was kept aside names the work that changed
- * the path, and the command that undoes this work.
- */
-async function pathsOnRecord(context: Context, given: string): ReturnType<typeof knownPaths> {
-  try {
-    return await knownPaths(context, [given]);
-  } catch (error) {
-    const path = parseGivenPath(given);
-    const isExcluded = error instanceof ChronicleError && error.data["excluded"] !== undefined;
-    const keeper = isExcluded ? await lastKeeperOf(context, path) : undefined;
-    if (keeper === undefined) throw error;
-    throw await keptAside(context, path, keeper);
-  }
-}
-
-async function keptAside(
-  context: Context,
-  path: WorkspacePath,
-  { id, fromSeq, omittedChanges }: Keeper,
-): Promise<ChronicleError> {
-  const shown = shownPath(path);
-  const isAction = (await actionById(context, id)) !== undefined;
-  const isUndone = isUndoneWithAround(id, {
-    owners: await ownersIn(context),
-    stack: stackOf(await listOperations(context)),
-  });
-  const isShared = omittedChanges.some((one) => one.kept && !isRestored(one) && isWithin(path, one.path));
-  const back = isShared
-    ? `chronicle undo --since seq:${fromSeq}`
-    : isAction
-      ? `chronicle undo --action ${id.slice(0, 8)}`
-      : `chronicle undo ${id.slice(0, 8)}`;
-  return new ChronicleError(
-    "NOT_FOUND",
-    `${JSON.stringify(shown)} is excluded: it has no history of its own, and was kept aside for ${isAction ? "an action" : "a run"}`,
-    {
-      hint: isShared
-        ? `other work was active at the same time, and may have changed it: \`${back}\` restores the copy that was kept aside, and takes back everything since`
-        : isUndone
-          ? `the copy that was kept aside was restored when the ${isAction ? "action" : "run"} was undone; \`chronicle redo\` removes it again`
-          : `\`${back}\` restores the copy that was kept aside, and undoes all else that ${isAction ? "the action" : "the run"} has changed`,
-      data: { path: shown, keeper: id },
-    },
-  );
 }
 
 async function workSince(context: Context, moment: string, range: Ended): Promise<ChosenWork> {
