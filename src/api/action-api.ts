@@ -110,8 +110,8 @@ export interface ActionsOf {
 }
 
 /**
- * A selection of work. At most one field is given, with two exceptions: a turn may be given together with its session
- * and its actor, and `file` may be added to any other field.
+ * A selection of work. At most one field is given, with three exceptions: a turn may be given together with its session
+ * and its actor, `until` may be added to `since` or `to`, and `file` may be added to any other field.
  *
  * `turn: "last"` selects the last turn that changed something. If no turn changed anything, it selects the last turn.
  * For an undo, it selects the last turn of which something is left to undo, so that each such undo goes one turn
@@ -127,15 +127,15 @@ export interface Selection {
    * Every change to this path, or to paths beneath it. With another field: only the changes of that work to this path.
    */
   readonly file?: string;
-  /** Every change after this moment, also people's own edits. */
+  /** Every change after this moment, including people's own edits. */
   readonly since?: string;
   /**
    * All recorded work after this moment: runs, actions, transactions, writes, restores and undos. People's own edits
-   * are not selected. The moment may be the id of work, or a turn: the selection then begins with that work.
+   * are not selected. If the moment is the id of work or of a turn, the selection begins with that work.
    */
   readonly to?: string;
   /**
-   * The end of a range: only with `since` or `to`, only what happened up to this moment. Later changes then stay, and an
+   * Only with `since` or `to`: the moment at which the range ends. Later changes are not selected; they stay, and an
    * undo merges with them. The moment must not be before `since` or `to`.
    */
   readonly until?: string;

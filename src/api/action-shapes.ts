@@ -66,9 +66,9 @@ export interface ActionShape {
 export interface TurnStartShape {
   turn: string;
   session: string;
-  /** The last event after the beginning of the turn was recorded. */
+  /** The last event of the log once the beginning of the turn was recorded. */
   seq: number;
-  /** True if this call has kept the message. False if there was none, or if it was kept by an earlier call. */
+  /** True if this call has kept the message. False if no message was given, or if an earlier call has kept it. */
   prompt_kept: boolean;
 }
 
@@ -76,12 +76,12 @@ export interface TurnStartShape {
 export interface TurnShape {
   /** The id is unique within its session. */
   turn: string;
-  /** The shortest beginning of the id, of at least 8 characters, that means only this turn. */
+  /** The shortest prefix of the id that identifies only this turn. It has at least 8 characters. */
   short_id: string;
   session: string | null;
   actor: string;
   started: string;
-  /** The event with which the turn begins. The state at `seq:<seq>` is the one before the turn. */
+  /** The event with which the turn begins. The moment `seq:<seq>` names the state before the turn. */
   seq: number;
   /** The person's message, with secrets masked; `null` unless `prompt_state` is `kept`. */
   prompt: string | null;
@@ -102,7 +102,10 @@ export interface TurnShape {
   changed: number;
   /** The first of these paths, at most 50. */
   paths: string[];
-  /** `yes`: all changes of the turn are undone. `part`: some of them are. `no`: none is, or the turn has no changes. */
+  /**
+   * `yes`: all changes of the turn are undone. `part`: some changes are undone. `no`: no change is undone, or the turn
+   * has no changes.
+   */
   undone: "yes" | "part" | "no";
 }
 
@@ -148,7 +151,10 @@ export interface ChangesShape {
   /** The selection in words for people, such as `turn 3f2a…`. */
   selection: string;
   actions: ActionShape[];
-  /** `yes`: all of the changes are undone. `part`: some of them, or some hunks, are. `no`: none is, or there are none. */
+  /**
+   * `yes`: all of the changes are undone. `part`: some changes, or some hunks of a change, are undone. `no`: nothing is
+   * undone, or there are no changes.
+   */
   undone: "yes" | "part" | "no";
   /**
    * The changes, sorted by path. The changes of one path are sorted by age, the oldest first. If other work changed a
@@ -268,8 +274,8 @@ export interface PruneShape {
   /** The event that records the pruning; `null` if there was nothing to prune, and for a dry run. */
   event: number | null;
   /**
-   * `id`: the id of what was given up, for `chronicle unforget`. `until`: the time until which that brings it back. Both
-   * are `null` if `event` is `null`, and for a pruning at once (`now`).
+   * `id`: the id of what was given up, for `chronicle unforget`. `until`: the time until which `chronicle unforget` can
+   * bring it back. Both are `null` if `event` is `null`, and for a pruning at once (`now`).
    */
   id: string | null;
   until: string | null;
@@ -310,18 +316,24 @@ export interface PruningShape {
   /** The numbers of actions and of snapshots that this event gave up. */
   actions: number;
   snapshots: number;
-  /** True if `chronicle unforget` still brings back what was given up: until `until`. */
+  /** True if `chronicle unforget` can still bring back what was given up. */
   can_be_brought_back: boolean;
-  /** `null` if it was never possible, as for a pruning by the limits. */
+  /**
+   * The time until which `chronicle unforget` can bring it back; `null` if that was never possible, as for a pruning by
+   * the limits.
+   */
   until: string | null;
 }
 
 /** A replica that has followed this workspace, and so holds a copy of its log. */
 export interface KnownReplicaShape {
   id: string;
-  /** The last event that the replica has acknowledged. It reports a log that contradicts what it holds. */
+  /**
+   * The last event that the replica has acknowledged. If the log of this workspace later contradicts the replica's
+   * copy, the replica reports that.
+   */
   seq: number;
-  /** The number of events that it has not acknowledged yet. */
+  /** The number of events that the replica has not acknowledged yet. */
   lag: number;
 }
 

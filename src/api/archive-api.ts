@@ -13,7 +13,10 @@ export interface ExportOptions extends ProgressOptions {
   readonly withKey?: boolean;
   /** True to also export the contents of files that are secrets by their names. Default: false. */
   readonly withProtected?: boolean;
-  /** True to also export what was kept aside, and files outside of the workspace. Default: false. */
+  /**
+   * True to also export private contents: files that were kept aside, prompts, the state of git, and files outside of
+   * the workspace. Default: false.
+   */
   readonly withPrivate?: boolean;
 }
 
@@ -52,9 +55,9 @@ export interface ImportArchiveOptions extends ProgressOptions {
   /** Another name for the workspace. Default: the name that it had. */
   readonly name?: string;
   /**
-   * The absolute path of the folder that the workspace is to get afterwards, by `init` with `adopt`. The import is
-   * refused unless this folder is empty or missing, and the history has one root. Default: the workspace stays without
-   * a folder.
+   * The absolute path of a folder that `init` with `adopt` will give to the workspace after the import. The import
+   * itself writes nothing there. It only checks in advance that the folder is empty or missing, and that the history
+   * has exactly one root; otherwise, it throws `REFUSED`. Default: the workspace stays without a folder.
    */
   readonly to?: string;
   /**
@@ -82,6 +85,9 @@ export interface ImportArchiveShape {
   with_key: boolean;
   /** True if the signing key of the archive is the key of this machine now, as `useKey` asks. */
   key_installed: boolean;
-  /** True if from now on, another key than before signs the history. An event records this. */
+  /**
+   * True if, from now on, the history is signed by another key than before the export. An event then records the change
+   * of the key.
+   */
   accepted: boolean;
 }

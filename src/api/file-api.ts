@@ -187,7 +187,7 @@ export interface BlameOriginShape {
   session?: string;
   action?: string;
   turn?: string;
-  /** The operation for `undo`, if the change was one by itself, such as a write. */
+  /** The id of the operation for `undo`, if the change was made by an operation of its own, such as a write. */
   operation?: string;
   /** The action's summary, or the command of the run. Secrets are masked. */
   title?: string;
@@ -213,7 +213,7 @@ export interface BlameShape extends Classed {
   iteration: number | null;
   /** The number of all lines of the content. */
   total_lines: number;
-  /** True if the path is deleted at the moment. The lines are those of the last content. */
+  /** True if the path was deleted at the requested moment. The lines are then those of its last content. */
   deleted?: true;
   origins: BlameOriginShape[];
   lines: BlameLineShape[];
@@ -235,7 +235,10 @@ export interface TextChangeShape extends BlameOriginShape {
   after: number;
 }
 
-/** `class` is `protected` if secrets by their names were searched, which happens only for people. */
+/**
+ * The result of a search. `class` is `protected` if files that are secrets by their names were searched, too. Such files
+ * are searched only for people.
+ */
 export interface TextHistoryShape extends Classed {
   /** Newest first. */
   changes: TextChangeShape[];
@@ -254,7 +257,7 @@ export interface GrepOptions {
   readonly history?: boolean;
   /** True to treat upper and lower case alike (default: false). */
   readonly ignoreCase?: boolean;
-  /** True to search the pattern as it is, and not as a regular expression (default: false). */
+  /** True to take the pattern as plain text, and not as a regular expression (default: false). */
   readonly fixed?: boolean;
   /** True to return each file once, without its lines (default: false). */
   readonly filesOnly?: boolean;
@@ -262,7 +265,7 @@ export interface GrepOptions {
   readonly limit?: number;
 }
 
-/** A line that matches, or a file, if it is binary or if only files are asked for. */
+/** A matching line. For a binary file, or if only files were requested: a matching file. */
 export interface GrepMatchShape {
   path: string;
   path_b64?: string;
@@ -271,8 +274,8 @@ export interface GrepMatchShape {
   /** From 1; `null` for a file as a whole. */
   line: number | null;
   /**
-   * The line without its end; empty for a file as a whole. Bytes that are not UTF-8 are replaced. Only the part around
-   * the first match if the line is longer than 4,000 characters (`cut`).
+   * The line without its end; empty for a file as a whole. Bytes that are not UTF-8 are replaced. If the line is longer
+   * than 4,000 characters, `text` has only the part around the first match, and `cut` is true.
    */
   text: string;
   cut?: true;
@@ -305,18 +308,21 @@ export interface UnsearchedShape {
   reason: "slow" | "too-large" | "time" | "not-kept";
 }
 
-/** `class` is `protected` if secrets by their names were searched, which happens only for people. */
+/**
+ * The result of a search. `class` is `protected` if files that are secrets by their names were searched, too. Such files
+ * are searched only for people.
+ */
 export interface GrepShape extends Classed {
   /** In path order; with `history`, the newest lines first. */
   matches: GrepMatchShape[];
   /** The number of all matches that were found. */
   total_matches: number;
-  /** The number of different contents that were searched, and of their bytes. */
+  /** `contents`: the number of different contents that were searched. `bytes`: their size in bytes. */
   contents: number;
   bytes: number;
   /** False if contents that may match were not searched. */
   complete: boolean;
-  /** The first 100 of these contents. */
+  /** The first 100 contents that were not searched, although they may match. */
   unsearched: UnsearchedShape[];
   total_unsearched: number;
   /** Notes for people. */
@@ -387,8 +393,9 @@ export interface FileApi {
   /**
    * Returns the lines of a file, each with the iteration that wrote the line, and with the actor of this iteration.
    * Follows a renamed file to its earlier paths. Lines that an undo or a restore brought back belong to whoever wrote
-   * them first. Throws `REFUSED` for a folder, a link and a binary file, `LIMIT_EXCEEDED` for a content of more than 32
-   * MiB, and the errors of `file`.
+   * them first. For a path that was deleted at the moment, returns the lines of its last content. Throws `NOT_FOUND` if
+   * the path was never recorded, or not yet at the moment. Throws `REFUSED` for a folder, a link and a binary file, and
+   * `LIMIT_EXCEEDED` for a content of more than 32 MiB. Also throws the errors that reading the content throws.
    */
   blame(path: string, options?: BlameOptions): Promise<BlameShape>;
   /**

@@ -30,8 +30,9 @@ export interface RecentShape {
   /** The operation that an `undo` without a selection undoes next; `null` if there is none. */
   undoable: string | null;
   /**
-   * Only with the option `unrecorded`: the number of paths that differ now from what is recorded. Omitted if changes are
-   * recorded at present, and if the number cannot be found within a tenth of a second.
+   * Only with the option `unrecorded`: the number of paths whose state on disk differs from the recorded state. Absent
+   * while all changes of the folder are recorded as they happen, and while another operation of the workspace runs.
+   * Also absent if the paths cannot be compared within a tenth of a second.
    */
   unrecorded?: number;
 }
@@ -47,18 +48,23 @@ export interface RecentItem {
    * burst.
    */
   id: string;
-  /** The beginning of the id that people are shown. No other item of the answer has an id with this beginning. */
+  /**
+   * The short form of the id, for people: the shortest beginning of the id, of at least 8 characters, that no other
+   * item has. A moment (`seq:N`) is not shortened.
+   */
   short_id: string;
   /** The time at which the work ended, or at which its last change was recorded. */
   timestamp: string;
   /**
-   * The events right before the work and at its end. If work ran at the same time, the events in between also have the
-   * changes of others.
+   * `from_seq`: the event right before the work. `to_seq`: the last event of the work. If other work ran at the same
+   * time, the events in between include events of that work.
    */
   from_seq: number;
   to_seq: number;
-  /** The text of the line. For a turn, the first line of its prompt; the summary of its first action, if no prompt is kept, and for agents
-   * and readers. */
+  /**
+   * The text of the line. For a turn, this is the first line of its prompt. If no prompt is kept, and for agents and
+   * readers, it is the summary of the turn's first action.
+   */
   summary: string;
   /** The actor, as recorded. For a sync, the id of the other copy. */
   actor: string;
@@ -67,7 +73,7 @@ export interface RecentItem {
    * have made the changes.
    */
   who: "agent" | "sub-agent" | "person" | "command" | "replica" | "origin" | "unknown";
-  /** The session of the work: of a turn or an action, that of the agent; of a run, the run itself. */
+  /** The id of the session. For a turn, an action or a transaction: the agent's session. For a run: the run itself. */
   session?: string;
   /** The number of paths that were changed. */
   changed: number;
@@ -76,21 +82,22 @@ export interface RecentItem {
   /** The number of changed paths that `paths` neither names nor counts. */
   more_paths?: number;
   /**
-   * The number of lines that were added and removed, in all text files among the paths. Omitted if there is no such
-   * file, and if not all of them can be compared quickly. Protected files are not counted.
+   * The numbers of lines that were added and removed in all changed text files together. Protected files are not
+   * counted. Absent if no such file was changed, or if the files are too many or too large to be compared quickly.
    */
   lines?: { added: number; removed: number };
   /** The changes of the state of git, one for each repository. They are kept for seven days. */
   git?: RecentGit[];
   /**
-   * Only with the option `graph`: the lane of the work in a graph, from 0, and the lanes of other listed work that went
-   * on when this work ended, ascending. Work that ran at the same time is in different lanes.
+   * Only with the option `graph`. `lane`: the lane of the work, which is its column in a graph, from 0. `lanes_beside`:
+   * the lanes, in ascending order, of other listed work that was going on when this work ended. Work of the same time
+   * is in different lanes.
    */
   lane?: number;
   lanes_beside?: number[];
   /** The number of actions of a turn. */
   actions?: number;
-  /** With `actions`: the actions of a turn or a run, the oldest first; at most 200. */
+  /** Only with the option `actions`: the actions of a turn or a run, oldest first; at most 200. */
   beneath?: RecentAction[];
   /** The number of the snapshot. Only for a snapshot, and for edits that a snapshot recorded. */
   snapshot?: number;
@@ -104,13 +111,14 @@ export interface RecentItem {
   /** True if the next `undo` without a selection undoes this item, or the last part of it that is not undone. */
   is_next?: true;
   /**
-   * Only for edits that were found later, because nothing watched the folder when they were made: the earlier moment at
-   * which the folder was last looked at as a whole. The edits were made after it, and before `timestamp`.
+   * Only for edits that were found on disk: the time of the last scan of the whole folder before they were recorded.
+   * The edits were made after this time, and before `timestamp`.
    */
   changed_since?: string;
   /**
    * The command that undoes only this item, or that restores the state before it (for a baseline, the baseline itself).
-   * Empty if that state is no longer kept, if the item is undone, and while the work of an agent or a run goes on.
+   * Empty if the state before it is no longer kept. Also empty for a run that goes on, and for a turn that goes on, was
+   * undone, or changed nothing.
    */
   back: string;
 }
@@ -145,12 +153,15 @@ export interface RecentAction {
   undone?: true;
 }
 
-/** Options of `WorkspaceApi.recent`. All filters that are given must match. */
 /** The maximum number of items in one answer over HTTP. */
 export const MOST_RECENT = 1_000;
 
+/** Options of `WorkspaceApi.recent`. An item is listed only if all given filters match. */
 export interface RecentOptions {
-  /** Adds `beneath` to turns and runs. Also lists actions outside of turns that changed nothing. */
+  /**
+   * True to add `beneath` to turns and runs, and to list actions outside of turns and runs that changed nothing
+   * (default: false).
+   */
   readonly actions?: boolean;
   /** Only work of this actor, or of this kind of actor (`who`). */
   readonly actor?: string;
@@ -168,8 +179,8 @@ export interface RecentOptions {
    */
   readonly after?: number;
   /**
-   * The event that the answer must at least take into account. A server may then give several callers the same answer,
-   * which is at most two seconds old. Default: the answer takes all events into account.
+   * The seq of an event that the answer must include. A server may then give several callers the same answer, which is
+   * at most two seconds old. Default: the answer includes all events.
    */
   readonly atLeast?: number;
   readonly kind?: RecentItemKind;
@@ -183,6 +194,6 @@ export interface RecentOptions {
   readonly renames?: boolean;
   /** True to add `lane` and `lanes_beside` to each item (default: false). */
   readonly graph?: boolean;
-  /** True to add the number of paths that differ now from what is recorded (default: false). */
+  /** True to add the number of paths whose state on disk differs from the recorded state (default: false). */
   readonly unrecorded?: boolean;
 }

@@ -51,7 +51,10 @@ export interface OmittedChangeShape {
   ambiguous?: true;
 }
 
-/** The branch that is checked out, and its commit. Without `branch`, HEAD is detached. Without `commit`, it is unborn. */
+/**
+ * The branch that is checked out, and its commit. Without `branch`, HEAD is detached. Without `commit`, the branch has
+ * no commit yet.
+ */
 export interface GitHeadShape {
   branch?: string;
   commit?: string;
@@ -59,14 +62,17 @@ export interface GitHeadShape {
 
 /** A git repository in a workspace. */
 export interface GitRepositoryShape {
-  /** The path of the repository's `.git`. Empty: repositories within the folder that were not looked at. */
+  /**
+   * The path of the repository's `.git`. Empty: the item stands for repositories within the folder that were not
+   * examined.
+   */
   path: string;
   path_b64?: string;
-  /** Absent if it cannot be read. */
+  /** Absent if HEAD cannot be read. */
   head?: GitHeadShape;
   /**
-   * The reason why the state of the repository (HEAD, refs, index, stashes) is not recorded beside the files, so that no
-   * undo restores it. Absent if it is recorded.
+   * The reason why the state of the repository (HEAD, refs, index, stashes) is not recorded beside the files. No undo
+   * then restores this state. Absent if the state is recorded.
    */
   not_recorded?: string;
 }
@@ -160,24 +166,25 @@ export interface ChangeShape extends PatchShape {
   before_permissions?: number;
   after_permissions?: number;
   /**
-   * The numbers of added and removed lines of a modified or renamed text file, in the answers of `status`, `run`, `undo`,
-   * `redo`, `restore` and `rollback`, and wherever renames were requested. Omitted for secrets and for other files than
-   * text, and if too much would have to be compared.
+   * The numbers of added and removed lines of a modified or renamed text file. Present in the answers of `status`,
+   * `run`, `undo`, `redo`, `restore` and `rollback`, and in every answer for which renames were requested. Absent for
+   * secrets, for files that are not text, and if the comparison would take too long.
    */
   lines?: LineCountShape;
   /**
-   * For a created file, where `lines` can be: the path of a deleted file that was renamed to this path, and
-   * how much of the content is the same, in percent (50 to 100; 100 only for equal contents). The deleted file is a
-   * change of the same list, with `renamed_to`.
+   * Only for a created file, in the answers that can have `lines`. `from`: the path of the deleted file that was
+   * renamed to this path. `similarity`: the percentage of the content that is the same (50 to 100; 100 only for equal
+   * contents). The deleted file is another change of the same list, and has `renamed_to`.
    */
   from?: string;
   from_b64?: string;
   similarity?: number;
-  /** For a deleted file, where `lines` can be: the path to which the file was renamed. */
+  /** Only for a deleted file, in the answers that can have `lines`: the path to which the file was renamed. */
   renamed_to?: string;
   /**
-   * With `from`, if patches were requested: the unified diff from the earlier path to this one, with git's `rename from`
-   * and `rename to`. It replaces the patches of both changes. Omitted if the contents differ and cannot be shown.
+   * Present together with `from`, if patches were requested: the unified diff from the earlier path to this one, with
+   * git's `rename from` and `rename to`. This diff replaces the patches of the deletion and of the creation. Absent if
+   * the contents differ and cannot be shown.
    */
   rename_patch?: string;
 }
@@ -382,18 +389,23 @@ export interface LogEventShape {
 
 /** How far a history has grown. */
 export interface HeadChangeShape {
-  /** The last event of the log, and the last event of the change before. */
+  /**
+   * `seq`: the last event of the log. `after`: the last event before this change, so that the change has the events
+   * after it.
+   */
   seq: number;
   after: number;
   /**
-   * The kinds of the records that the new events are about, such as `file`, `action` and `session`; of an operation with
-   * its own kind, such as `intent:undo`. `null` at the beginning, when anything may have changed.
+   * The kinds of the records that the new events changed, such as `file`, `action` and `session`. For an operation, the
+   * kind is `intent:` with the kind of the operation, such as `intent:undo`. `null` in the first answer of a stream,
+   * because anything may have changed before.
    */
   records: string[] | null;
   /**
-   * The ticks of the work whose last event is after event `after`, in pieces. `null` if they are too many, or are not
-   * known: `ticks` returns them. `null` also if `records` has `compact`: a compaction can drop the first events of
-   * work, by which its ticks are known, so a reader that has ticks reads all of them anew.
+   * The ticks of all work whose last event is after event `after`, in one or more pieces. `null` if there are too many
+   * ticks, or if they cannot be read at present; `ticks` returns them. Also `null` if `records` has `compact`: a
+   * compaction can drop the first events of work, by which a reader recognises the ticks that it has. The reader must
+   * then read all ticks anew.
    */
   ticks: TicksShape[] | null;
 }
@@ -413,7 +425,7 @@ export interface DiffShape {
 
 export interface RestoreShape {
   changes: ChangeShape[];
-  /** The operation id for `undo`; `null` if nothing was changed, for dry runs and for `--to`. */
+  /** The operation id for `undo`. `null` if nothing was changed, for a dry run, and for a restore with `to`. */
   undo_id: string | null;
   skipped: SkippedShape[];
   /**
@@ -486,8 +498,8 @@ export interface UndoShape extends RestoreShape {
    */
   unmerged: ConflictShape[];
   /**
-   * Only if they were requested, for a dry run: the changes and conflicts by path, with the single hunks of those files
-   * of which hunks can be undone alone.
+   * Only for a dry run in which hunks were requested. The list has one item for each path that would change or become a
+   * conflict. The item has those hunks of the path that can be undone alone.
    */
   hunks?: UndoHunksShape[];
 }
@@ -495,11 +507,14 @@ export interface UndoShape extends RestoreShape {
 /** The hunks of one path that a dry run of an undo lists. */
 export interface UndoHunksShape {
   path: string;
-  /** The path as the `file` of a part names exactly it. It differs from `path` for a name that is not UTF-8. */
+  /** The exact path, in the form that `file` of a part takes. Differs from `path` if the name is not UTF-8. */
   file: string;
   /** The SHA-256 of the present content; `null` if there is none. */
   seen: string | null;
-  /** The actors of later changes by others: empty strings are unknown ones, and `null` is a change that is not recorded. */
+  /**
+   * The actors who changed the path after the work. An empty string: an actor who is not known. `null`: an edit on disk
+   * that is not recorded.
+   */
   edited_by: (string | null)[];
   /** The hunks. Empty for a path that is undone as a whole or not at all, such as a created or binary file. */
   hunks: UndoHunkShape[];
@@ -507,7 +522,10 @@ export interface UndoHunksShape {
 
 /** A hunk that an undo can undo alone. */
 export interface UndoHunkShape {
-  /** The lines of the hunk in the present content; for a deletion, the lines at both sides of its gap. */
+  /**
+   * The first and the last line of the hunk in the present content. For a deletion, the line before and the line after
+   * its gap.
+   */
   from_line: number;
   to_line: number;
   /** The change that the undo makes, as one hunk of a unified diff. */
@@ -603,13 +621,20 @@ export interface IterationShape extends PatchShape {
   session?: string;
   action?: string;
   turn?: string;
-  /** The innermost transaction in which the change was made, if `action` was not itself within it. */
+  /**
+   * The innermost transaction in which the change was made. Absent if there is none, or if `action` was begun within
+   * this transaction.
+   */
   transaction?: string;
-  /** The id of the operation that made the change, if it was one by itself: a write, a restore, an undo, a redo. */
+  /**
+   * The id of the operation that made the change, if the change was made by an operation of its own: a write, a
+   * restore, an undo or a redo.
+   */
   operation?: string;
   /**
-   * Only for an iteration that made the file anew: the path that the file had before, with another or the same content,
-   * the last iteration of this path, and how much of the content is the same, in percent.
+   * Only for an iteration that created the file by a rename. `path`: the earlier path of the file. `iteration`: the
+   * last iteration of this path that had the renamed content. `similarity`: the percentage of the content that is the
+   * same (100: the contents are equal).
    */
   renamed_from?: { path: string; path_b64?: string; iteration: number; similarity: number };
   /** With `renamed_from`, if patches were requested: the unified diff from the earlier path to this one. */
@@ -777,8 +802,8 @@ export interface DuShape {
   total_bytes: number;
   store: string;
   /**
-   * What is kept beside the histories, and is a part of `blobs`. Only `StoreApi.du` returns it, and not with
-   * `kept: false`.
+   * The sizes of what is kept beside the histories. They are included in `blobs`. Only `StoreApi.du` returns this
+   * field, and not with `kept: false`.
    */
   kept_beside?: KeptBesideShape;
   /**
@@ -789,8 +814,8 @@ export interface DuShape {
 }
 
 /**
- * The sizes of what is kept beside the histories of a store. It is kept for some days, so that an undo can bring it
- * back. A content that a history needs anyway is not counted.
+ * The sizes of what is kept beside the histories of a store for some days, so that an undo can bring it back. A content
+ * that a history needs anyway is not counted.
  */
 export interface KeptBesideShape {
   /** The prompts that persons gave to agents. */
@@ -799,22 +824,28 @@ export interface KeptBesideShape {
   git: { count: number; stored_bytes: number };
   /** Contents of files that the rules leave out, kept before a run or an action, with the lists of these files. */
   aside: { count: number; stored_bytes: number };
-  /** The budgets of the workspaces that keep something, or have given something up. The fullest is the first. */
+  /**
+   * The budgets of all workspaces that keep such contents, or have given some up. The workspace that uses the largest
+   * part of its budget comes first.
+   */
   budgets: PrivateBudgetShape[];
-  /** The number of workspaces whose history cannot be read, so that they are not counted; absent if there are none. */
+  /**
+   * The number of workspaces that are not counted, because their histories cannot be read. Absent if there are none.
+   */
   unread?: number;
 }
 
-/** The space of a workspace for private contents beside its history, and its limit (`max_private_bytes`). */
+/** The space that a workspace's private contents take beside its history, and the limit (`max_private_bytes`). */
 export interface PrivateBudgetShape {
   workspace: string;
-  /** The bytes that it takes in the store. A content that two workspaces keep counts for both. */
+  /** The bytes that these contents take in the store. A content that two workspaces keep counts for both. */
   used_bytes: number;
   /** `max_private_bytes` of the workspace. 0: there is no limit. */
   budget_bytes: number;
   /**
-   * What was given up since the history began, because the budget was exceeded: the number of runs, actions, operations
-   * and turns, and the bytes. Absent if nothing was.
+   * The private contents that were given up since the history began, because the budget was exceeded. `records`: the
+   * number of runs, actions, operations and turns whose contents were given up. `bytes`: the size of these contents.
+   * Absent if nothing was given up.
    */
   given_up?: { records: number; bytes: number };
 }

@@ -132,7 +132,7 @@ export interface MarkShape {
   path: string;
   before_hash: string;
   after_hash: string;
-  /** Only if the change was also one of permissions. */
+  /** Present only if the change has also changed the permissions. */
   after_permissions?: number;
 }
 

@@ -103,7 +103,7 @@ export interface NotHeldPathShape extends LeftOutPathShape {
   why: string;
 }
 
-/** The progress of a long step of a sync, in numbers of files. `total` 0: unknown. */
+/** The progress of a long step of a sync, in numbers of files. If `total` is 0, the total is not known. */
 export interface SyncProgressShape {
   phase: "receiving" | "applying" | "sending";
   done: number;
@@ -170,7 +170,7 @@ export interface SyncShape {
    * folder exists or the origin cannot be reached.
    */
   origin_away_since?: string;
-  /** The number of the origin's events that are not yet applied to the folder. */
+  /** The number of the origin's events that have not been applied to the folder yet. */
   lag: number;
   /** The number of the folder's changes to which the origin has not yet replied. */
   pending: number;

@@ -6,48 +6,56 @@ export interface TicksOptions {
   readonly before?: number;
   /** The maximum number of ticks (default: 5,000; at most 20,000). */
   readonly limit?: number;
-  /** True to select the newest ticks of the range, and not the oldest ones (default: false). */
+  /** True to select the newest ticks of the range instead of the oldest (default: false). */
   readonly reverse?: boolean;
 }
 
 /**
- * Work of a history, in columns, for drawing all of it over time. Row `n` of all columns is one tick: an action, a run, an
- * operation, a snapshot, a conflict of a sync, or changes that belong to nothing of these and were recorded together.
- * The rows are in the order of their last events.
+ * The work of a history in columns, for a drawing of all of it over time. The n-th items of all columns are row n,
+ * which is one tick: an action, a run, an operation, a snapshot, a conflict of a sync, or changes that were recorded
+ * together and belong to no other work. The rows are sorted by the last event of the work.
  *
- * Work that goes on has a tick, too. When more is recorded about it, it gets another `last`, and keeps its `first`: a
- * reader that asks again with `after` replaces what it has with the same `first`. Only a compaction can change `first`,
- * because it can drop the first events of work: after one (`HeadChangeShape.records`), a reader reads all ticks anew.
+ * Work that goes on has a tick, too. When another event of the work is recorded, the tick gets a new last event, and
+ * keeps its first event. A reader that requests new ticks with `after` therefore replaces each tick that it has by the
+ * new tick with the same first event. Only a compaction can change the first event of work, because it can drop events.
+ * After a compaction (`HeadChangeShape.records`), a reader must read all ticks anew.
  */
 export interface TicksShape {
-  /** The words that the columns of the same name are indexes of. */
+  /** The values to which the columns `kind`, `outcome`, `actor`, `session` and `turn` refer by index. */
   kinds: TickKindName[];
   outcomes: TickOutcomeName[];
   actors: TickActor[];
   sessions: string[];
   turns: string[];
-  /** The last event of the work, as the difference to the row before; in the first row, the event itself. */
+  /** The seq of the last event of the work, minus that of the row before. In the first row: the seq itself. */
   last: number[];
-  /** The number of events from the first event of the work to its last one. */
+  /** The seq of the last event of the work, minus the seq of its first event; 0 for work with a single event. */
   events: number[];
-  /** The time at which the work ended, in ms, as the difference to the row before; in the first row, in epoch ms. */
+  /**
+   * The time at which the work ended, in ms, minus that of the row before. In the first row: the time itself, in epoch
+   * ms.
+   */
   ended: number[];
   /** The time that the work took, in ms. */
   took: number[];
   kind: number[];
   outcome: number[];
   actor: number[];
-  /** An index of `sessions`, or -1; an index of `turns`, or -1. */
+  /** `session`: an index of `sessions`, or -1. `turn`: an index of `turns`, or -1. */
   session: number[];
   turn: number[];
   /** The number of changed paths; 0 while it is not known. */
   changed: number[];
-  /** The event up to which the history was looked at: a reader continues with `after`. */
+  /**
+   * The last event of the history at the time of the answer. If `more` is false, a reader later requests new ticks with
+   * this event as `after`.
+   */
   head: number;
   /**
-   * True if the range has more ticks: after the last row, or with `reverse`, before the first row. With `reverse`, a reader
-   * continues with `before`: the last event of the first row; if it is an `edit` or a `sync`, its first event, because the
-   * row may stand for changes of several files.
+   * True if the range has more ticks: after the last row or, with `reverse`, before the first row. A reader then
+   * continues with the last event of the last row as `after`. With `reverse`, it continues with the last event of the
+   * first row as `before`; if the first row is an `edit` or a `sync`, with the first event of that row, because the row
+   * may stand for changes of several files.
    */
   more: boolean;
 }

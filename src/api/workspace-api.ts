@@ -30,7 +30,7 @@ import type {
   VerifyShape,
 } from "./shapes.ts";
 
-/** The progress of a long operation. `total` 0: unknown. */
+/** The progress of a long operation. If `total` is 0, the total is not known. */
 export interface Progress {
   readonly phase: "scan" | "capture" | "restore" | "verify" | "rebuild" | "collect";
   readonly done: number;
@@ -70,10 +70,10 @@ export interface DiffOptions {
   /** True to report which deleted and created files are one renamed file (default: false). */
   readonly renames?: boolean;
   /**
-   * Called with each change, in path order, as soon as its patch is made. Once it resolves to false, no further patch is
-   * made. The changes are not kept, so `changes` of the result is empty, and the total size of the patches is not limited.
-   * With `renames`, a renamed file is one change, whose `patch` leads from the old name to the new one; `lines` is absent.
-   * The client of a server does not call it: the result has all changes then.
+   * Called with each change, in path order, as soon as its patch is made. Once the function resolves to false, the diff
+   * ends. The changes are not kept: `changes` of the result is empty, and the total size of the patches is not limited.
+   * With `renames`, a renamed file is one change, whose `patch` leads from the old name to the new one, and `lines` is
+   * absent. A client of a server does not call the function; the result then has all changes.
    */
   readonly onChange?: (change: ChangeShape) => Promise<boolean>;
 }
@@ -104,8 +104,9 @@ export interface RestoreOptions extends ProgressOptions {
    * True to skip paths that cannot be restored, and to restore the others. Default: false; if a path cannot be
    * restored, nothing is changed.
    *
-   * The option also applies to a path in `paths` that could not be recorded at the requested moment. With `force`, the
-   * path gets its last recorded state. Without `force`, it is skipped with the reason `unseen`.
+   * There is another rule for a path whose state could not be recorded at the requested moment. Without `force`, only
+   * this path is skipped, with the reason `unseen`. With `force`, the path gets its last state that was recorded before
+   * the moment, if the path itself is one of `paths`.
    */
   readonly force?: boolean;
 }
@@ -140,24 +141,26 @@ export interface UndoOptions extends ProgressOptions, Selection {
    */
   readonly operation?: string;
   /**
-   * Only for an undo: the first line of `file` to undo, counted from 1 in the present content. Only those hunks of the
-   * work are undone that touch the lines from `fromLine` to `toLine`. Such a hunk is undone as a whole. A deletion
-   * touches the line before its gap and the line after its gap. If `file` is the only field of the selection, the work
-   * is that of `operation`. The answer has the patch of the change. Throws `NOT_FOUND` if no hunk of the work touches
-   * these lines, and `REFUSED` if the file is not text.
+   * Only for an undo: the first of the lines of `file`, counted from 1 in the present content. Only hunks that touch
+   * the lines from `fromLine` to `toLine` are undone, each as a whole. A deletion touches the line before its gap and
+   * the line after it. The hunks are those of the selected work. If no field but `file` selects work, they are those of
+   * `operation`.
+   *
+   * The answer has the patch of the change. Throws `NOT_FOUND` if no hunk of the work touches these lines, and
+   * `REFUSED` if the file is not text.
    */
   readonly fromLine?: number;
   /** The last line (default: `fromLine`). */
   readonly toLine?: number;
   /**
-   * Only for an undo: the files in which all or some hunks are undone, in one operation. The work is that of the
-   * selection or, without a selection, that of `operation`. Throws the same errors as `fromLine` if the work has
-   * changed nothing at one of the parts. Not allowed together with `fromLine`.
+   * Only for an undo: the files in which all or some hunks of the work are undone, in one operation. The work is that
+   * of the selection; without a selection, it is that of `operation`. If the work has changed nothing at one of the
+   * parts, throws the errors that `fromLine` describes. Not allowed together with `fromLine`.
    */
   readonly parts?: readonly UndoPart[];
   /**
-   * Only for a dry run of an undo: true to return each hunk of the work separately (default: false). If `parts` name
-   * lines of a file, only the hunks at these lines are returned.
+   * Only for a dry run of an undo: true to return each hunk of the work separately (default: false). If the `parts`
+   * have lines, only the hunks at these lines are returned.
    */
   readonly hunks?: boolean;
   /** True to change nothing, and return the effect of the undo or redo (default: false). */
@@ -421,9 +424,9 @@ export interface WorkspaceApi extends ActionApi, FileApi {
    */
   recording(): Promise<RecordingShape>;
   /**
-   * Accepts the present log, if the history is not signed or contradicts its kept head. This is a person's decision. An
-   * event records the decision, and the note of the old head is kept. Does nothing if the history is signed. Through a
-   * client of a server, throws `USAGE`.
+   * Accepts the present log as the history, although the history is not signed or contradicts its kept head. From then
+   * on, the history is signed again. Only a person may decide this. An event records the decision, and the note of the
+   * old head is kept. Does nothing if the history is signed. Through a client of a server, throws `USAGE`.
    */
   acceptHead(): Promise<AcceptedHeadShape>;
   /**

@@ -150,7 +150,7 @@ class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
   }
 
   async forget(id: string, { now = false }: api.ForgetOptions = {}): Promise<shapes.WorkspaceShape> {
-    if (now) throw elsewhere("forget at once");
+    if (now) throw elsewhere("forgetting a history at once (`now`)");
     return this.#requests.one(storeCalls.forgetWorkspace, (await this.#shapeOf(id)).id);
   }
 
@@ -198,7 +198,7 @@ class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
     const { role, actor, client, readOnly = false, upstream = false } = options;
     // A server gives no access to mirrors. Without this error, the caller would mistake the workspace's own files for
     // those of the mirror.
-    if (upstream) throw elsewhere("open the mirror of an origin's history");
+    if (upstream) throw elsewhere("opening the mirror of an origin's history (`upstream`)");
     const acting = {
       ...optional({ role, actor, client }),
     };
@@ -208,7 +208,7 @@ class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
 
 /** Throws `USAGE` if the options name a person, because a server chooses the person by the caller's token. */
 function refusePerson({ person }: api.MarkOptions): void {
-  if (person !== undefined) throw elsewhere("name another person");
+  if (person !== undefined) throw elsewhere("access to the marks of another `person`");
 }
 
 function trackedElsewhere(): ChronicleError {

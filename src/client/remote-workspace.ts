@@ -194,7 +194,7 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
   }
 
   run(): Promise<never> {
-    return Promise.reject(elsewhere("run a command"));
+    return Promise.reject(elsewhere("running a command"));
   }
 
   offRecord(): Promise<never> {
@@ -202,7 +202,7 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
   }
 
   watch(): Promise<never> {
-    return Promise.reject(elsewhere("watch a folder"));
+    return Promise.reject(elsewhere("watching a folder"));
   }
 
   /** Does nothing, because the server itself watches the folders of its workspaces. */

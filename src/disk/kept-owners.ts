@@ -46,9 +46,9 @@ export interface KeptOwner {
 }
 
 /**
- * Calls `remove` and throws if an open file that was just made does not belong to the owner. The file's own user is
- * checked, not the user of this process: on a file system that stores no owners, the file can belong to the right user
- * all the same.
+ * Throws if a file that was just made does not belong to the required user. Calls `remove` first. Checks the owner of
+ * the open file (`fd`), not the user of this process. On a file system that stores no owners, the file may belong to
+ * the required user although another user made it.
  */
 export function mustBelongTo({ folder, uid }: KeptOwner, fd: number, remove: () => void): void {
   if (fs.fstatSync(fd).uid === uid) return;
@@ -125,8 +125,8 @@ export function giveTo(fd: number, owner: Owner): void {
 }
 
 /**
- * Does the same as `giveTo` for a folder, if the folder is empty. A folder with contents may be another folder of
- * root's that has taken this name meanwhile.
+ * Gives an open folder that this process has just made to its owner, as `giveTo` does for a file. Does nothing if the
+ * folder is not empty: the name may meanwhile lead to another folder of root's, which must not be given away.
  */
 export function giveFolderTo(fd: number, owner: Owner): void {
   if (fs.readdirSync(`/proc/self/fd/${fd}`).length === 0) giveTo(fd, owner);

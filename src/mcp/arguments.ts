@@ -33,7 +33,7 @@ export const path = z
   .max(MAX_PATH)
   .describe("a path relative to the workspace's folder, or an absolute path in that folder");
 
-export const paths = z.array(path).max(MAX_PATHS).describe("only these paths and what is beneath them");
+export const paths = z.array(path).max(MAX_PATHS).describe("only these paths and everything beneath them");
 
 /** The advice with which a model can shorten an answer about paths. */
 export const NARROW_PATHS = "or name fewer `paths`";
@@ -64,26 +64,27 @@ export function pathsIn(
 }
 
 /**
- * The arguments that select work. A call may give at most one of them, or a turn with its session or actor. In
- * addition, a call may give `file`. `selectionOf` refuses other combinations.
+ * The arguments that select work. A call may give at most one of them. In addition, it may give a session and an actor
+ * with a turn, `until` with `since` or `to`, and `file` with any other argument. `selectionOf` refuses other
+ * combinations.
  */
 export const selectionShape = {
   action: actionId.optional(),
   turn: named(
-    "an agent's turn, as list_actions shows it; `last`: the last turn that changed something (for undo: the last " +
-      "turn with something left to undo), also of one `session` or `actor`",
+    "an agent's turn, as list_actions shows it; `session` and `actor` may be given with it. `last`: the last turn that changed something; " +
+      "for undo, the last turn with something left to undo",
   ).optional(),
   session: named("an agent's session, as list_actions shows it").optional(),
   actor: named("everything that this actor did, for example `agent` or `human`").optional(),
   file: path
     .describe(
-      "every recorded change of this path, or of paths beneath it; with another argument: only the changes of that work to the path",
+      "every recorded change of this path, and of paths beneath it; with another argument: only the changes of that work to these paths",
     )
     .optional(),
   since: moment.describe("every change after this moment: how long ago (`10m`), or a time in ISO-8601").optional(),
   to: moment
     .describe(
-      "all recorded work after this moment, without people's own edits; with the id of work or of a turn: this work and all later work",
+      "all recorded work after this moment, without people's own edits; with the id of work or of a turn: that work and all later work",
     )
     .optional(),
   until: moment.describe("with `since` or `to`: only what happened up to this moment; later work stays").optional(),

@@ -60,7 +60,7 @@ export const wentBack = {
   ...changes,
   undo_id: text
     .nullable()
-    .describe("the id with which `undo` takes this back (as `operation`); null if nothing was changed"),
+    .describe("the id that `undo` takes as `operation` to take this change back; null if nothing was changed"),
   kept_aside: z
     .array(z.looseObject({ path, change_type: text }))
     .optional()
@@ -72,7 +72,7 @@ export const wentBack = {
   skipped: skipped.describe("paths that were left as they are"),
   conflicts: z
     .array(z.looseObject({ path, kept_at: text }))
-    .describe("paths that somebody changed meanwhile; `kept_at` is where that other content is"),
+    .describe("paths that somebody else wrote during this call; the content that they wrote is at `kept_at`"),
   dry_run: flag,
   finished: texts,
   operation: operation.nullable().optional(),
@@ -88,7 +88,7 @@ export const action = z.looseObject({
   timestamp: text,
   action_type: text,
   action_summary: text,
-  files_backed_up: texts.describe("the first of these paths"),
+  files_backed_up: texts.describe("the first paths whose states were kept before the action"),
   total_files: count,
   outside: texts,
   state: z.enum(["open", "done", "failed", "denied", "abandoned"]),
@@ -170,7 +170,7 @@ export function outputSchemaOf(output: z.ZodRawShape): { readonly type: "object"
     summary: text.describe("one sentence that says what happened"),
     next: texts.describe("the steps that can come next"),
     shortened: texts
-      .describe("fields of which only the beginning is there; a greater `max_chars` shows more")
+      .describe("the names of the fields that were shortened; a greater `max_chars` shows more of them")
       .optional(),
   };
   const { $schema: _, required, ...schema } = z.toJSONSchema(z.looseObject({ ...done, ...output }), { io: "output" });
@@ -180,7 +180,7 @@ export function outputSchemaOf(output: z.ZodRawShape): { readonly type: "object"
     type: "object",
     properties: {
       ...schema.properties,
-      error: { ...failed, description: "present if the call failed, and then in place of all other fields" },
+      error: { ...failed, description: "present only if the call failed; all other fields are then absent" },
     },
     anyOf: [
       { type: "object", required },

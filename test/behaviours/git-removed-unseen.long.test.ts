@@ -161,7 +161,9 @@ describe.skipIf(!hasGit)("a run whose script removes the git folder", () => {
     const other = await workspace.run({ command: ["rm", "a.log"], cwd: project.top, env: project.env });
     project.write(`.git/objects/pack/pack-${"b".repeat(40)}.pack`, randomBytes(60_000));
     const ran = await hiddenRun(project, workspace, "rm -rf .git");
-    expect(ran.session.notes.join()).toContain(".git was removed, and cannot be brought back: it takes more than max_");
+    expect(ran.session.notes.join()).toContain(
+      ".git was removed, and cannot be brought back: its contents need more than max_",
+    );
     expect(ran.session.omitted_changes).toMatchObject([{ path: ".git", lost: true }]);
     expect((await workspace.undo({ session: other.session.session_id })).skipped).toEqual([]);
     expect(existsSync(join(project.top, "a.log"))).toBe(true);

@@ -149,7 +149,7 @@ describe("options and commands with --remote", () => {
     [["prune", "--dry-run", "--now"], "--now is about a store of this machine"],
     [["head", "--accept"], "--accept is about a store of this machine"],
     [["verify", "--repair-from", "x"], "a store is repaired on its own machine"],
-    [["transaction", "begin", "--pid", "1"], "a server cannot"],
+    [["transaction", "begin", "--pid", "1"], "through a server, binding work to a process (`pid`) is not possible"],
     [["record", "backup", "x"], "a folder of the server's own machine"],
     [["mcp", "--create"], "a folder of this machine"],
   ])("%j is refused with a message that names the mistake", async (words, said) => {

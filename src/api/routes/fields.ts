@@ -25,7 +25,7 @@ export const paths = (what: string): z.ZodArray<z.ZodString> =>
 
 export const moment = (what: string): z.ZodString =>
   word(
-    `${what}: a snapshot's number, an id or its beginning, a name, \`latest\`, \`baseline\`, \`seq:40\`, how long ago (\`10m\`), or a time in ISO-8601 (UTC if it has no zone)`,
+    `${what}. Forms of a moment: a snapshot's number, an id or its beginning, a name, \`latest\`, \`baseline\`, \`seq:40\`, how long ago (\`10m\`), or a time in ISO-8601 (UTC if it has no zone)`,
   );
 
 /** Returns the schema of a whole number in a body. */

@@ -170,11 +170,11 @@ export function defineCall<
 
 /**
  * Returns the `USAGE` error for an operation that a client cannot request, because the operation needs the library on
- * the machine of the store. `what` completes "a server cannot … for its caller".
+ * the machine of the store. `what`: the operation as a noun or gerund, such as `running a command`.
  */
 export function elsewhere(what: string): ChronicleError {
-  return new ChronicleError("USAGE", `a server cannot ${what} for its caller`, {
-    hint: "do it on the machine where the folder is",
+  return new ChronicleError("USAGE", `through a server, ${what} is not possible`, {
+    hint: "use `chronicle` or the library on the machine of the store",
   });
 }
 

@@ -11,7 +11,10 @@ const DRY_RUN: OptionSpec = {
 
 const UNDO_OPTIONS: readonly OptionSpec[] = [
   DRY_RUN,
-  { flags: "--force", description: "overwrite edits that were made since; the present state is recorded first" },
+  {
+    flags: "--force",
+    description: "overwrite edits that were made after the work; the present state is recorded first",
+  },
   { flags: "--exact", description: "merge nothing: if a path was edited since, change nothing (exit code 6)" },
   ...ASKING,
 ];
@@ -34,7 +37,7 @@ export const RESTORE: CommandSpec = {
       description: "a snapshot's number, id or name, seq:N, latest, baseline, a time (10m), or X~2",
       completes: "moment",
     },
-    { name: "[path...]", description: "restore only these paths and what is beneath them", completes: "path" },
+    { name: "[path...]", description: "restore only these paths and everything beneath them", completes: "path" },
   ],
   options: [
     {
@@ -45,7 +48,7 @@ export const RESTORE: CommandSpec = {
     DRY_RUN,
     {
       flags: "--force",
-      description: "leave what cannot be restored, and restore the rest (for a file that you name: see above)",
+      description: "restore what can be restored, and leave the rest as it is (for a file that you name: see above)",
     },
     { flags: "--mtime", description: "also restore the recorded modification times, to the nanosecond" },
     ...ASKING,

@@ -93,7 +93,10 @@ export const LOG: CommandSpec = {
     },
     { flags: "--reverse", description: "newest first" },
     { flags: "-S, --search <text>", description: "list the changes that added or removed this text (taken as it is)" },
-    { flags: "--prefix <text>", description: "show only events of records whose id begins with this, like file:src/" },
+    {
+      flags: "--prefix <text>",
+      description: "show only events of records whose id begins with this text, like file:src/",
+    },
   ],
   examples: [
     { line: "chronicle log --prefix file:src/ --reverse", why: "what happened below src, newest first" },
@@ -253,7 +256,7 @@ export const GREP: CommandSpec = {
     { flags: "--history", description: "search all kept contents of any time" },
     { flags: "--at <moment>", description: "search the state at this moment", completes: "moment" },
     { flags: "-i, --ignore-case", description: "treat upper and lower case alike" },
-    { flags: "-F, --fixed", description: "search the pattern as it is, and not as a regular expression" },
+    { flags: "-F, --fixed", description: "take the pattern as plain text, and not as a regular expression" },
     { flags: "-l, --files", description: "show only the paths" },
     { flags: "--limit <n>", description: "show at most this many matches (default 1000; 0: all)", value: "count" },
   ],

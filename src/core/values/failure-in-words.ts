@@ -28,8 +28,8 @@ function whyOf({ code, data }: ChronicleError, errno: string | undefined): strin
 }
 
 const CODES_IN_WORDS: Readonly<Partial<Record<ErrorCode, string>>> = {
-  POISONED: "an earlier write could not be made durable, and the store takes no writes yet",
-  INTEGRITY_VIOLATION: "something in the store is not as it was recorded",
+  POISONED: "an earlier write could not be made durable, so the store refuses all writes until the disk works again",
+  INTEGRITY_VIOLATION: "something in the store differs from what was recorded",
   BLOB_MISSING: "a content is not in the store",
   BLOB_CORRUPT: "a content in the store is damaged",
   LOG_DAMAGED: "a log in the store is damaged, or cannot be read",

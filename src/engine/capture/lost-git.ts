@@ -24,7 +24,9 @@ import { keepFile } from "./kept-trees.ts";
 
 /** The git folders that some work has removed or replaced. */
 export interface LostGitFolders {
-  /** The folders whose contents are all available, in the form of trees that were kept aside. */
+  /**
+   * The git folders that can be brought back as a whole. They have the form of omitted folders that were kept aside.
+   */
   readonly trees: readonly Omission[];
   readonly entries: ReadonlyMap<WorkspacePath, Entry>;
   readonly notes: readonly string[];
@@ -33,10 +35,11 @@ export interface LostGitFolders {
 export const NOTHING_LOST: LostGitFolders = { trees: [], entries: new Map(), notes: [] };
 
 /**
- * Finds the git folders that some work has removed or replaced, and stores what was kept of them. `git`: the blob with
- * the states at the beginning of the work. `isKept`: returns true for a folder that is skipped, for example because all
- * of it was kept aside before the work. `keepAside` says when the contents are durable, and how long the caller must
- * hold a lease of the blob store.
+ * Finds the git folders that some work has removed or replaced, and stores the contents that were kept of them when the
+ * work began. `git`: the blob with the states of git at the beginning of the work. `isKept`: returns true for a folder
+ * to skip, for example because all of it was kept aside before the work. As for `keepAside`, the contents are durable
+ * when the promise resolves, and the caller must hold a lease of the blob store until the record that names them is
+ * durable.
  */
 export async function lostGit(
   context: Context,
@@ -77,7 +80,7 @@ async function storeLost(
     let room = privateRoom(context);
     const keep: KeepLost = {
       refusal: (bytes) => {
-        if (bytes > room) return `it takes ${beyondPrivateRoom(context)}`;
+        if (bytes > room) return `its contents need ${beyondPrivateRoom(context)}`;
         room -= bytes;
         return undefined;
       },

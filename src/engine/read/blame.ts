@@ -36,10 +36,10 @@ interface Asked {
 }
 
 /**
- * Returns the lines of a file, each with the iteration that wrote it. Lines are compared as bytes. Throws `NOT_FOUND`
- * if the path was absent at the moment or was never recorded. Throws `REFUSED` for a folder, a link or a binary
- * content, and `LIMIT_EXCEEDED` for a content that is too large. Also throws `USAGE` for invalid options, and the
- * errors of `missingContent`.
+ * Returns the lines of a file, each with the iteration that wrote it. If the path was deleted at the moment, returns
+ * the lines of its last content before. Lines are compared as bytes. Throws `NOT_FOUND` if the path was never recorded,
+ * or not yet at the moment. Throws `REFUSED` for a folder, a link or a binary content, and `LIMIT_EXCEEDED` for a
+ * content that is too large. Also throws `USAGE` for invalid options, and the errors of `missingContent`.
  */
 export async function blame(context: Context, given: string, options: BlameOptions = {}): Promise<BlameShape> {
   const asked = await askedFor(context, parseGivenPath(given), options);

@@ -14,8 +14,8 @@ export interface Asked {
 }
 
 /**
- * The matches of a search, and the iterations that could not be searched. `total`: the number of all matches, of which
- * `matches` may have only the first.
+ * The result of a search. `matches`: the first matches, up to the limit of the search. `total`: the number of all
+ * matches. `unsearched`: the iterations that could not be searched.
  */
 export interface GrepFound {
   readonly matches: GrepMatchShape[];

@@ -118,7 +118,9 @@ function unlistedNotes({ lost, keepers = [] }: Work): string[] {
   const more = paths.length > MOST_PATHS ? ` and ${paths.length - MOST_PATHS} more` : "";
   const named = `${paths.slice(0, MOST_PATHS).join(", ")}${more}`;
   return [
-    ...(lost === undefined ? [] : [`${lost.what} before event ${lost.before} was compacted away, and is not listed`]),
+    ...(lost === undefined
+      ? []
+      : [`not listed, because a compaction removed it: ${lost.what} before event ${lost.before}`]),
     ...(paths.length === 0
       ? []
       : [`the new states of these paths could not be recorded, and are not listed: ${named}`]),

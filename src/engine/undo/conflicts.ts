@@ -175,10 +175,10 @@ function refuseWhole({ record }: IdentifiedConflict): void {
 }
 
 /**
- * Returns a list with the path of a sync conflict, if the present state of the path must be proposed to the origin;
- * otherwise `undefined`. The present state must be proposed if the path keeps this state, and the origin has another
- * state. The origin has then refused the present state, or has never received it. Without a proposal, the state would
- * not get into the journal, because no file is written.
+ * Returns a list with the path of a sync conflict if the path keeps its present state, and the origin has another
+ * state; otherwise `undefined`. The origin has then refused the present state, or has never received it. The caller
+ * must propose the present state to the origin: no file is written, so the state would not get into the journal
+ * otherwise.
  */
 function proposedBy(
   { record: { path, sync, wanted } }: IdentifiedConflict,
@@ -201,8 +201,8 @@ function checkResolve({ keep, content }: ResolveOptions): void {
 }
 
 const WORDS: Readonly<Record<ResolveOptions["keep"], string>> = {
-  current: "what is there was kept",
-  undo: "the undo was taken",
+  current: "the present state was kept",
+  undo: "the state that the undo wanted was taken",
   merged: "a merged content was given",
 };
 
@@ -295,10 +295,10 @@ async function givenTarget(
 }
 
 /**
- * Returns the open conflict with this complete id, or else with this path, or else with an id that begins with this
- * text. The complete id is tried first, because programs give complete ids, and a file of the same name must not turn
- * their decision to another conflict. For a complete id, no other conflict is read. Throws `NOT_FOUND` (also for the
- * complete id of a settled conflict) or `AMBIGUOUS`.
+ * Returns the open conflict that a text names. The text may be a complete id, a path, or the beginning of an id; these
+ * meanings are tried in this order. Programs give complete ids, so a file of the same name must not divert their
+ * decision to another conflict. For a complete id, no other conflict is read. Throws `NOT_FOUND` (also for the complete
+ * id of a settled conflict) or `AMBIGUOUS`.
  */
 async function findConflict(context: Context, asked: string): Promise<IdentifiedConflict> {
   const row = await context.index.record(`${PREFIX}${asked}`);
@@ -338,11 +338,11 @@ function pathOf(asked: string): string | undefined {
 }
 
 /**
- * Returns the conflicts that a `resolve` settled, with the states that an undo or redo of the `resolve` gives them. The
- * caller must hold a lease of the blob store. A redo settles the conflicts in the same way as the `resolve`. An undo
- * opens them again, with two exceptions:
+ * Returns the conflicts that the operation `resolve` has settled, in the state that they get if the operation is undone
+ * or redone (`direction`). The caller must hold a lease of the blob store. A redo settles the conflicts in the same way
+ * as the operation did. An undo opens them again, with two exceptions:
  * - A conflict stays settled if one of its contents is no longer stored.
- * - A conflict of an undo or redo is withdrawn if its path has another open conflict of an undo or redo.
+ * - A conflict of an undo or redo becomes withdrawn if its path has another open conflict of an undo or redo.
  */
 export async function conflictsOfStep(
   context: Context,

@@ -93,7 +93,7 @@ function nothingSentence(result: RestoreShape & Partial<UndoShape>, failed: bool
 const MOST_PARTS = 1_000;
 
 const part = z.strictObject({
-  file: path.describe("the file; without lines also a folder"),
+  file: path.describe("the file; if no lines are given, it may also be a folder"),
   from_line: line.describe("the first line (default: all of the work in the file)").optional(),
   to_line: line.describe("the last line (default: `from_line`)").optional(),
 });
@@ -188,7 +188,7 @@ const rollback = defineTool({
   input: z.strictObject({
     id: actionId,
     dry_run: dryRun,
-    force: z.boolean().default(false).describe("leave what cannot be restored, and restore the rest"),
+    force: z.boolean().default(false).describe("restore what can be restored, and leave the rest as it is"),
     outside: z
       .array(z.string().min(1).max(4096))
       .max(20)
@@ -217,7 +217,7 @@ const restore = defineTool({
     moment,
     paths: paths.optional(),
     dry_run: dryRun,
-    force: z.boolean().default(false).describe("leave what cannot be restored, and restore the rest"),
+    force: z.boolean().default(false).describe("restore what can be restored, and leave the rest as it is"),
   }),
   output: output.wentBack,
   effect: "changes",

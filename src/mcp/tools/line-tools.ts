@@ -74,7 +74,7 @@ const blame = defineTool({
   output: {
     path: output.path,
     lines: z.array(z.looseObject({ line: output.count, text: output.text, by: origin })).describe("the first lines"),
-    total_lines: output.count.describe("the number of lines that were asked about"),
+    total_lines: output.count.describe("the number of requested lines"),
     notes: output.texts,
   },
   effect: "reads",
@@ -105,8 +105,8 @@ const blame = defineTool({
 });
 
 const STATE_MOMENT =
-  "the moment whose recorded state is searched, in the form that restore takes. `now` is the last recorded state, as without `at`: " +
-  "edits on disk that are not recorded yet are not searched";
+  "the moment whose recorded state is searched, in the form that restore takes. Default, and also meant by `now`: the last recorded state. " +
+  "Edits on disk that are not recorded yet are never searched";
 
 const grep = defineTool({
   name: "grep",
@@ -121,7 +121,7 @@ const grep = defineTool({
     history: z.boolean().default(false).describe("search all recorded contents of any time"),
     at: moment.describe(STATE_MOMENT).optional(),
     ignore_case: z.boolean().default(false).describe("treat upper and lower case alike"),
-    fixed: z.boolean().default(false).describe("search the pattern as it is"),
+    fixed: z.boolean().default(false).describe("take the pattern as plain text"),
     files_only: z.boolean().default(false).describe("name each file once, without its lines"),
   }),
   output: {

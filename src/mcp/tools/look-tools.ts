@@ -269,7 +269,7 @@ const whatChanged = defineTool({
   name: "what_changed",
   title: "What somebody changed",
   description:
-    "Shows what one action, turn, session or actor changed, or what happened to a file, or since a time. Give at most one of these. " +
+    "Shows the changes of one action, turn, session or actor, all changes of a file, or all changes since a time. Give at most one of these. " +
     "Without arguments, it shows what the last turn changed. Use it before an undo of the same selection, to see what the undo is about.",
   input: z.strictObject({ ...selectionShape, patch }),
   output: {

@@ -20,14 +20,14 @@ describe("errors as messages", () => {
 
   it.each([
     ["IO", { errno: "ENOSPC" }, "the store's disk has no room (ENOSPC)"],
-    ["IO", {}, "this side has failed"],
+    ["IO", {}, "the sender has failed"],
     ["BLOB_CORRUPT", {}, "a content in the store is damaged"],
     ["LOG_DAMAGED", {}, "a log in the store is damaged, or cannot be read"],
     ["READ_ONLY", { errno: "EROFS" }, "the store's file system is read-only (EROFS)"],
   ] as const)("describe a failure of this side without its paths: %s %o", (code, data, words) => {
     const error = new ChronicleError(code, "writing /home/me/0.pack", { hint: "look at /home/me", data });
     const said = errorToMessage(error, true, "ID");
-    expect(said.message).toBe(`${words}; the diagnostics there say more under ID`);
+    expect(said.message).toBe(`${words}; the sender's diagnostics say more under ID`);
     expect(errorToMessage(error, true).message).toBe(words);
     expect(JSON.stringify(said)).not.toContain("/home");
   });

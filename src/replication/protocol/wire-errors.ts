@@ -63,10 +63,13 @@ export function errorToMessage(error: ChronicleError, fatal: boolean, id?: strin
   };
 }
 
-/** Returns the general text and the hint for a failure of this side, in the words of the HTTP API. */
+/**
+ * Returns a general text and a hint for a failure of this side, without names of files. The words are those of the HTTP
+ * API. The peer gets them, so this side is called the sender.
+ */
 function withoutNames(error: ChronicleError, id: string | undefined): Pick<ChronicleError, "message" | "hint"> {
-  const { why = "this side has failed", hint } = failureInWords(error);
-  return { message: id === undefined ? why : `${why}; the diagnostics there say more under ${id}`, hint };
+  const { why = "the sender has failed", hint } = failureInWords(error);
+  return { message: id === undefined ? why : `${why}; the sender's diagnostics say more under ${id}`, hint };
 }
 
 function shortened(text: string): string {

@@ -50,9 +50,10 @@ interface InFlight {
 }
 
 /**
- * Sends the replica's own changes, in order, one batch at a time, while the session receives messages. A batch is sent
- * again until it is answered. The journal records an answer before the next batch is sent. Entries that the origin has
- * already decided, as its `HelloAck` states, are not sent again, even if the journal does not remember the decisions.
+ * Sends the entries of the replica's journal to the origin while the session also receives messages. The journal has
+ * the replica's own changes, in order. One batch is sent at a time. A batch is sent again until it is answered, and its
+ * answer is recorded in the journal before the next batch is sent. The origin says in its `HelloAck` up to which entry
+ * it has decided. Entries up to this one are not sent again, even if the journal has no record of the decisions.
  */
 export class WriteBackPush {
   /** True if the capability `times` was agreed on. */

@@ -26,9 +26,9 @@ const EXPOSED_HEADERS = ["content-range", "etag", "retry-after", ...Object.keys(
 const ALLOWED_METHODS = "GET, HEAD, PUT, POST, DELETE";
 
 /**
- * Sets the CORS headers that let a page read the answer, if its origin is in `listener.sharedWith` and the listener
- * serves the request's host. Also answers the request if it is a preflight request, because a request without a token
- * cannot be admitted. Returns true for a request that was answered, and false for all others.
+ * Sets the CORS headers with which a page of another origin can read the answer. Does nothing unless that origin is in
+ * `listener.sharedWith`, and the listener serves the request's host. Answers a preflight request at once, because
+ * browsers send it without a token, so that it could not be admitted. Returns true if the request was answered.
  */
 export function shareWith(request: IncomingMessage, response: ServerResponse, listener: TcpListener): boolean {
   const { origin } = request.headers;

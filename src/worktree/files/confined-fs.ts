@@ -45,9 +45,9 @@ interface OpenFolder {
 }
 
 /**
- * Accesses the files beneath one folder, and nothing else. Captures and applies open files only through this class,
- * except that `GitFiles` reads git's files by plain paths. Opens every folder above a path by its name in the open
- * parent folder (`/proc/self/fd/<fd>/<name>`), and follows no link. Therefore, the class also reaches paths longer than
+ * Accesses the files beneath one folder, and nothing else. Captures and applies open files only through this class; as
+ * an exception, `GitFiles` reads git's files by plain paths. Opens every folder above a path by its name in the open
+ * parent folder (`/proc/self/fd/<fd>/<name>`), and follows no link. The class can therefore also use paths longer than
  * 4096 bytes and names that are not UTF-8. Only `peek` may follow links.
  *
  * Some platforms have no `/proc/self/fd` (`confined` is false). On these platforms, the class checks each folder above
@@ -303,8 +303,9 @@ export class ConfinedFs implements Disposable {
   }
 
   /**
-   * Closes the open folders that are not above the folder with these `parts`, and not that folder itself. Afterwards,
-   * the last remaining folder is open.
+   * Removes from `#chain`, and closes, the folders that are neither the folder with these `parts` nor above it. If the
+   * last of the other folders was closed to save descriptors, removes all folders but the root. Opens the root if
+   * `#chain` is empty. Afterwards, the last folder of `#chain` is open.
    */
   #leave(parts: readonly string[]): void {
     if (this.#chain.length === 0) this.#chain.push({ name: "", fd: this.#disk.open(this.root, "folder") });

@@ -430,9 +430,9 @@ class MemoryScan {
   }
 
   /**
-   * Keeps only the results for the paths of `only`, the folders above them, and the contents beneath them. Without
-   * `exact`, an ignore file in `only` stands for its folder. Also, if a folder above a path of `only` is new or gone,
-   * all results in that folder are kept.
+   * Keeps only the results that a scan of the paths in `only` has: the results for these paths, for the folders above
+   * them, and for everything beneath them. Without `exact`, there are two additions. An ignore file in `only` stands
+   * for its whole folder. If a folder above a path in `only` is new or gone, all results in that folder are kept.
    */
   #keepOnly(only: readonly WorkspacePath[], exact: boolean): void {
     const turned = new Set<WorkspacePath>(this.gone);

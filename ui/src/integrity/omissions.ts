@@ -7,7 +7,10 @@ import type {
   SnapshotShape,
 } from "../../../src/api/shapes.ts";
 
-/** Words for the reasons why a path is not recorded. The reasons of the second list are not intended by anybody. */
+/**
+ * The words for the reasons why a path is not recorded. The reasons in `MEANT` are intended, by a rule or by the kind
+ * of the path. Nobody has intended those in `UNMEANT`.
+ */
 const MEANT: Readonly<Record<string, string>> = {
   excluded: "left out by a rule",
   special: "neither file, folder nor link",
@@ -31,12 +34,15 @@ export function reasonOf(reason: string): string {
 
 export interface OmissionGroup {
   readonly reason: string;
-  /** True if somebody has decided to leave these paths out. */
+  /** True if the reason is intended (see `MEANT`). */
   readonly isMeant: boolean;
   readonly paths: readonly OmissionShape[];
 }
 
-/** Groups what was left out by its reason: what nobody intended comes first, then the larger groups. */
+/**
+ * Groups omitted paths by their reasons. The groups with unintended reasons come first. Among groups of the same kind,
+ * a larger group comes first.
+ */
 export function omissionGroups(omitted: readonly OmissionShape[]): OmissionGroup[] {
   const groups = Map.groupBy(omitted, ({ reason }) => reason);
   return [...groups]

@@ -13,12 +13,12 @@ import type {
 import { defineCall, elsewhere, WORKSPACE } from "../row.ts";
 import { optional } from "../../../util/optional.ts";
 
-// A server does not watch the caller's processes. A session, action or transaction of a client therefore does not end
-// with a process.
+// A server does not watch the processes of its clients. Therefore, the end of a process never ends a session, action or
+// transaction that a client has begun.
 
 /** Throws `USAGE` if the caller gives a process id, because the process may not be on the server's machine. */
 function refuseProcess(pid: number | null | undefined): void {
-  if (typeof pid === "number") throw elsewhere("end something with a process");
+  if (typeof pid === "number") throw elsewhere("binding work to a process (`pid`)");
 }
 
 export const listSessions = defineCall({

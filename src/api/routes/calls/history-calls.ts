@@ -70,8 +70,8 @@ export const takeSnapshot = defineCall({
   path: `${WORKSPACE}/snapshots`,
   reply: { json: "SnapshotShape", status: 201 },
   ask: ({ message, name, pin, paranoid, acceptDeletions, onRecord }: SnapshotOptions = {}) => {
-    if (acceptDeletions !== undefined) throw elsewhere("accept that a folder is another one");
-    if (onRecord !== undefined) throw elsewhere("record paths that are off the record");
+    if (acceptDeletions !== undefined) throw elsewhere("recording deletions in a replaced folder (`acceptDeletions`)");
+    if (onRecord !== undefined) throw elsewhere("recording paths again that are off the record (`onRecord`)");
     return { body: { message, name, pin, paranoid } };
   },
 });
@@ -125,12 +125,15 @@ export const restore = defineCall({
   path: `${WORKSPACE}/restore`,
   reply: { json: "RestoreShape" },
   ask: (moment: string, { paths, to, dryRun, keepMtime, force }: RestoreOptions = {}) => {
-    if (to !== undefined) throw elsewhere("restore to another folder");
+    if (to !== undefined) throw elsewhere("restoring into another folder (`to`)");
     return { body: { moment, paths, dry_run: dryRun, keep_mtime: keepMtime, force } };
   },
 });
 
-/** Returns all fields of a selection. A field that is left out here would make an undo take back more than was asked. */
+/**
+ * Returns all fields of a selection. No field may be left out here: without it, an undo would undo more than was
+ * requested.
+ */
 const selected = ({ action, turn, session, actor, file, since, to, until, rewind }: Selection) =>
   ({
     action,

@@ -98,7 +98,7 @@ export const resolveSync = defineCall({
   }),
 });
 
-/** Uses `btoa`, because browsers have no `Buffer`. */
+/** Returns bytes in Base64. Uses `btoa`, because browsers have no `Buffer`. */
 function base64Of(bytes: Uint8Array): string {
   return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
 }

@@ -9,7 +9,7 @@ export const verify = defineCall({
   path: `${WORKSPACE}/verify`,
   reply: { json: "VerifyShape" },
   ask: ({ quick, expect, repairFrom }: VerifyOptions = {}) => {
-    if (repairFrom !== undefined) throw elsewhere("repair a store");
+    if (repairFrom !== undefined) throw elsewhere("the repair of a store");
     return { query: { quick, expect } };
   },
 });
@@ -44,7 +44,7 @@ export const prune = defineCall({
   path: `${WORKSPACE}/prune`,
   reply: { json: "PruneShape" },
   ask: (options: PruneOptions = {}) => {
-    if (options.now === true) throw elsewhere("prune at once");
+    if (options.now === true) throw elsewhere("pruning at once (`now`)");
     return {
       body: {
         keep_last: options.keepLast,
@@ -91,7 +91,7 @@ export const erase = defineCall({
   path: `${WORKSPACE}/erase`,
   reply: { json: "EraseShape" },
   ask: ({ what, match, reason, now, dryRun }: EraseOptions) => {
-    if (now === true) throw elsewhere("erase at once");
+    if (now === true) throw elsewhere("erasing at once (`now`)");
     return { body: { what, match, reason, dry_run: dryRun } };
   },
 });

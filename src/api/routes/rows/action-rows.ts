@@ -49,7 +49,7 @@ const startTurn = workspaceRoute(calls.startTurn, {
   summary: "Begin a turn of an agent's session, and keep the person's message",
   description:
     "The changes on disk are recorded first, so that the state before the turn is known. At most 16 KiB of the message are kept, for " +
-    "thirty days, with secrets masked. Only persons are shown it.",
+    "thirty days, with secrets masked. They are shown only to persons.",
   body: z.strictObject({
     session: word("the agent's own id of the session: letters, digits, `.`, `_`, `-`"),
     turn: word("the agent's own id of the turn, of the same characters"),
@@ -68,9 +68,11 @@ const turns = workspaceRoute(calls.listTurns, {
   summary: "List the turns of agents, newest first",
   description: "Only a person's token gets the messages. For all others, `prompt_state` is `hidden`.",
   query: z.strictObject({
-    session: word("only turns of the session with this id, or with an id that begins so").optional(),
+    session: word("only turns of the session with this id, or with an id that begins with this text").optional(),
     actor: word("only turns of this actor").optional(),
-    before: word("only turns that began before this one").optional(),
+    before: word(
+      "only turns that began before this one: the id of a turn, the beginning of the id, or `<session>:<turn>`",
+    ).optional(),
     ...paging,
   }),
   answer: async (on, { query: { limit = PAGE, cursor, before, ...options } }) => {
@@ -175,7 +177,7 @@ const abandon = workspaceRoute(calls.abandonActions, {
     reason: text("the reason, for people", 2_000).optional(),
     except: z.array(word("the id of an action that stays open")).max(1_000).optional(),
     unsure: bool(
-      "true: the actions may never have run; the changes that would belong to such an action have it only as a candidate",
+      "true: the actions may never have run. A change that would otherwise belong to such an action then names it only as a candidate",
     ).optional(),
   }),
   answer: async (on, { body }) => ({ actions: await on.abandonActions(body) }),
@@ -203,7 +205,8 @@ const beginTransaction = workspaceRoute(calls.beginTransaction, {
     scope: z
       .enum(["folder", "actions"])
       .describe(
-        "`folder`: changes of the folder that belong to no action also belong to the transaction (default: `actions`)",
+        "`actions` (default): only the changes of actions and writes belong to the transaction, and the restores, undos and redos of the client that " +
+          "began it. `folder`: without `session`, changes of the folder that belong to no action also belong to the transaction",
       )
       .optional(),
   }),
@@ -233,7 +236,9 @@ const conflicts = workspaceRoute(calls.listConflicts, {
   summary: "List conflicts: changes that did not merge with later work",
   query: z.strictObject({
     all: flag("list settled conflicts, too").optional(),
-    patch: flag("add the changes that the undo's side of a conflict would make to the file").optional(),
+    patch: flag(
+      "add to each conflict the patch from the present content to the content that the undo wanted",
+    ).optional(),
     after: word("only the conflicts after the one with this id").optional(),
     ...paging,
   }),
@@ -262,8 +267,8 @@ const resolve = workspaceRoute(calls.resolveConflict, {
       .regex(/^([0-9a-f]{64})?$/)
       .optional()
       .describe(
-        "the SHA-256 of the path's present content as it was shown, in hex; empty if nothing is there, or if it is a " +
-          "folder. If the path was edited since, the request is refused",
+        "the SHA-256, in hex, of the present content of the path as it was shown; empty: the path did not exist, or was a folder. " +
+          "If the path has another content now, the request is refused",
       ),
   }),
   bytes: { most: MAX_MERGED },

@@ -18,7 +18,7 @@ const fresh = flag("record edits on disk first, if the workspace has a folder").
 const as = (meant: "content" | "history" | "iteration") =>
   z
     .enum([meant])
-    .describe("says what the path means; needed if a file's own path ends like `/history` or `/at/3`")
+    .describe("the meaning of the path; needed if a file has a path that ends like `/history` or `/at/3`")
     .optional();
 
 /**
@@ -162,7 +162,8 @@ const textHistory = workspaceRoute(calls.textHistory, {
   role: "reader",
   heavy: "history",
   summary: "The iterations that changed how often a text occurs in a file, newest first",
-  description: "The text is searched as it is. For readers and agents, secrets by their names are not searched.",
+  description:
+    "The text is not a pattern. For readers and agents, files that are secrets by their names are not searched.",
   query: z.strictObject({
     text: text("the text", 10_000),
     path: path("search only this file, or files beneath this folder").optional(),
@@ -177,10 +178,10 @@ const grep = workspaceRoute(calls.grep, {
   heavy: "history",
   summary: "The lines that match a pattern, at a moment or at any time",
   description:
-    "The pattern is a JavaScript regular expression, for each line by itself. One with `\\p{`, `\\u{` or a character beyond U+FFFF, such as an " +
+    "The pattern is a JavaScript regular expression, which is matched with each line separately. A pattern with `\\p{`, `\\u{` or a character beyond U+FFFF, such as an " +
     "emoji, is read with the flag `u`. With `history`, all kept contents are searched, and each match has " +
-    "the changes that brought and removed its line. For readers and agents, secrets by their names are not searched. If the pattern takes too long " +
-    "for a content, `complete` is false, and `unsearched` names the content.",
+    "the changes that brought and removed its line. For readers and agents, files that are secrets by their names are not searched. If the search of a content takes too long, " +
+    "`complete` is false, and `unsearched` names the content.",
   query: z.strictObject({
     pattern: text("the pattern", 10_000),
     path: many(
@@ -190,7 +191,7 @@ const grep = workspaceRoute(calls.grep, {
     at,
     history: flag("search all kept contents of any time").optional(),
     ignore_case: flag("treat upper and lower case alike").optional(),
-    fixed: flag("search the pattern as it is, and not as a regular expression").optional(),
+    fixed: flag("take the pattern as plain text, and not as a regular expression").optional(),
     files_only: flag("return each file once, without its lines").optional(),
     limit: count("the maximum number of matches in the answer (default and at most 1,000)", {
       least: 1,
@@ -293,7 +294,7 @@ const events = workspaceRoute(calls.followEvents, {
     "with the next event that is recorded.",
   query: z.strictObject({
     after: count("only events after this seq").optional(),
-    prefix: z.string().max(1_200).describe("only events of records whose id begins with this").optional(),
+    prefix: z.string().max(1_200).describe("only events of records whose id begins with this text").optional(),
   }),
   answer: async (on, { query: { after: asked, ...options }, lastEventId, signal }) => {
     const after = await eventStart(on, lastEventId ?? asked);
@@ -306,8 +307,8 @@ const headChanges = workspaceRoute(calls.followHead, {
   role: "reader",
   summary: "Follow how far the history has grown",
   description:
-    "The answer is a stream of server-sent events: the head at once, and then soon after each change. Events in quick succession are one " +
-    "change, at most ten in a second, and fewer if many clients follow.",
+    "The answer is a stream of server-sent events. The first one has the present head, and is sent at once. Another one is sent soon after each change of the history. " +
+    "Changes in quick succession are sent as one: at most ten times a second, and less often if many clients follow.",
   answer: async (on, { signal }) => ({ after: await eventStart(on, undefined), events: on.followHead({ signal }) }),
 });
 

@@ -16,7 +16,7 @@ const status = workspaceRoute(calls.status, {
   tag,
   role: "reader",
   namesFolders: true,
-  summary: "The state of the workspace, and what on disk is not recorded yet",
+  summary: "The state of the workspace, with the changes on disk that are not recorded yet",
   answer: (on) => on.status(),
 });
 
@@ -51,7 +51,7 @@ const log = workspaceRoute(calls.log, {
     from: count("the first seq").optional(),
     to: count("the last seq").optional(),
     reverse: flag("newest first").optional(),
-    prefix: z.string().max(1_200).describe("only events of records whose id begins with this").optional(),
+    prefix: z.string().max(1_200).describe("only events of records whose id begins with this text").optional(),
     ...paging,
   }),
   answer: async (on, { query: { limit = PAGE, cursor, ...options } }) => {
@@ -108,10 +108,10 @@ const diff = workspaceRoute(calls.diff, {
   summary: "What differs between two moments",
   query: z.strictObject({
     from: moment("the earlier moment"),
-    to: moment("the later moment, or `now` for what is on disk"),
+    to: moment("the later moment; `now`: the files on disk"),
     path: many("compare only this path and everything beneath it; repeat the field for further paths", 200).optional(),
     patch: flag("add the changed lines of each change, as a unified diff").optional(),
-    renames: flag("say of deleted and created files which ones are one renamed file").optional(),
+    renames: flag("report which deleted and which created file are one renamed file").optional(),
   }),
   answer: (on, { query: { from, to, path: only, patch, renames } }) =>
     on.diff(from, to, withoutUndefined({ paths: only, patch, renames })),
@@ -125,8 +125,8 @@ const MOST_IN_CURSOR = 1_000;
 
 /**
  * Returns a cursor for each path of the list. The cursor is the path itself. If the path is too long, or equal to an
- * earlier path of the list, the cursor is a hash. Two paths of the list can be equal because paths that are not UTF-8
- * are escaped.
+ * earlier path of the list, the cursor is a hash. Two paths of the list can be equal, because the list has paths that
+ * are not UTF-8 in an escaped form.
  */
 function cursorsOf(shown: readonly string[]): string[] {
   const met = new Map<string, number>();
@@ -140,10 +140,10 @@ function cursorsOf(shown: readonly string[]): string[] {
 const find = workspaceRoute(calls.find, {
   tag,
   role: "reader",
-  summary: "Find recorded paths by their file name, deleted ones included",
+  summary: "Find recorded paths by their file name, including the paths of deleted files",
   query: z.strictObject({
     name: path("the file name"),
-    part: flag("find names that contain this text, in upper and lower case").optional(),
+    part: flag("find all names that contain the text `name`; the case of the letters A to Z is ignored").optional(),
     ...paging,
   }),
   answer: async (on, { query: { name, part, ...asked } }) => {
@@ -164,7 +164,7 @@ const explain = workspaceRoute(calls.explain, {
 });
 
 const dryRun = bool("report what would be done or refused, and change nothing").optional();
-const leave = bool("leave what cannot be restored, and restore the rest (default: all or nothing)").optional();
+const leave = bool("restore what can be restored, and leave the rest as it is (default: all or nothing)").optional();
 
 const restore = workspaceRoute(calls.restore, {
   tag: "undo",
@@ -177,8 +177,8 @@ const restore = workspaceRoute(calls.restore, {
     dry_run: dryRun,
     keep_mtime: bool("restore the files' modification times, to the nanosecond").optional(),
     force: bool(
-      "leave what cannot be restored, and restore the rest (default: all or nothing); a path in `paths` that could not be " +
-        "recorded at the moment gets its last recorded state",
+      "restore what can be restored, and leave the rest as it is (default: all or nothing). A path in `paths` whose state could not be " +
+        "recorded at the moment gets its last state that was recorded before",
     ).optional(),
   }),
   answer: (on, { body: { moment: when, dry_run, keep_mtime, ...options } }) =>
@@ -189,19 +189,21 @@ const restore = workspaceRoute(calls.restore, {
 const selectionFields = {
   action: word("an action's id, the beginning of the id, or the agent's own id of the tool call").optional(),
   turn: word(
-    "an agent's turn, also with its `session` or `actor`; `last`: the last turn that changed something, and for an undo, the " +
-      "last one of which something is left to undo",
+    "an agent's turn; `session` and `actor` may be given with it. `last`: the last turn that changed something; for an undo, the " +
+      "last turn with something left to undo",
   ).optional(),
   session: word("an agent's session").optional(),
   actor: word("everything that this actor did").optional(),
   file: path(
-    "every change to this path, or to paths beneath it; with another field: only that work on the path",
+    "every change to this path, and to paths beneath it; with another field: only the changes of that work to these paths",
   ).optional(),
-  since: moment("every change after this moment, also people's own edits").optional(),
+  since: moment("every change after this moment, including people's own edits").optional(),
   to: moment(
-    "all recorded work after this moment, without people's own edits; the id of work or of a turn: from this work on",
+    "all recorded work after this moment, without people's own edits. With the id of work or of a turn, the selection begins with that work",
   ).optional(),
-  until: moment("the end of a range, with `since` or `to`: only what happened up to this moment").optional(),
+  until: moment(
+    "only with `since` or `to`: the moment at which the range ends; later changes are not selected",
+  ).optional(),
   rewind: word("an agent's turn and all later work of its session, by the turn's id or `<session>:<turn>`").optional(),
 };
 
@@ -210,36 +212,38 @@ const line = (what: string) => z.int().min(1).describe(what);
 const MOST_PARTS = 10_000;
 
 const part = z.strictObject({
-  file: path("the file; without lines also a folder"),
-  from_line: line("the first line; without it, all of the work in the file is undone").optional(),
+  file: path("the file; if no lines are given, it may also be a folder"),
+  from_line: line("the first line (default: all of the work in the file is undone)").optional(),
   to_line: line("the last line (default: `from_line`)").optional(),
-  hunk: bool("only the hunk whose lines are exactly these, as a dry run with `hunks` lists them").optional(),
+  hunk: bool("undo only the hunk that has exactly these lines in the answer to a dry run with `hunks`").optional(),
   seen: z
     .string()
     .nullable()
-    .describe("the SHA-256 of the content in which the lines were counted, or `null`; with another one, `REFUSED`")
+    .describe(
+      "the SHA-256 of the content in which the lines were counted; `null`: there was no file. If the file has another content now, the request is refused",
+    )
     .optional(),
 });
 
 const backBody = z.strictObject({
   ...selectionFields,
   operation: word(
-    "the id of the operation (default of undo: the last operation that is not undone; default of redo: the last undo)",
+    "the id of the operation. Default: for an undo, the last operation that is not undone; for a redo, the operation that was undone last",
   ).optional(),
   from_line: line(
-    "only of an undo: the first line of `file`; only hunks that touch the lines up to `to_line` are undone",
+    "only for an undo: the first of the lines of `file`. Only hunks that touch the lines from `from_line` to `to_line` are undone, each as a whole",
   ).optional(),
   to_line: line("the last line (default: `from_line`)").optional(),
   parts: z
     .array(part)
     .min(1)
     .max(MOST_PARTS)
-    .describe("only of an undo: the files of which all or some hunks of the selected work are undone, in one operation")
+    .describe("only for an undo: the files in which all or some hunks of the work are undone, in one operation")
     .optional(),
-  hunks: bool("only of a dry run of an undo: list the single hunks of the work").optional(),
+  hunks: bool("only for a dry run of an undo: list each hunk of the work separately").optional(),
   dry_run: dryRun,
-  force: bool("overwrite edits that were made since; the present state is recorded first").optional(),
-  exact: bool("merge nothing: if a path was edited since, change nothing and answer `REFUSED`").optional(),
+  force: bool("overwrite edits that were made after the work; the present state is recorded first").optional(),
+  exact: bool("merge nothing: if a path was edited after the work, change nothing and answer `REFUSED`").optional(),
 });
 
 const backOptions = (body: z.output<typeof backBody>) => {
@@ -260,9 +264,9 @@ const undo = workspaceRoute(calls.undo, {
   role: "agent",
   summary: "Take work back",
   description:
-    "Without a selection, one operation is undone. With a selection (`action`, `turn`, `session`, `actor`, `file`, `since`, `to` or `rewind`; `since` and `to` also with `until`), exactly the " +
-    "selected changes are undone. Later edits stay: they are merged with the undo. A path whose changes do not merge stays as it is, and " +
-    "becomes a conflict.",
+    "Without a selection, one operation is undone. One of the fields `action`, `turn`, `session`, `actor`, `file`, `since`, `to` and `rewind` selects work; exactly the " +
+    "selected changes are then undone. `until` can be added to `since` and `to`, and `file` to any other field. " +
+    "Later edits stay: they are merged with the undo. A path whose changes do not merge stays as it is, and becomes a conflict.",
   body: backBody,
   answer: (on, { body }) => on.undo(backOptions(body)),
 });
@@ -306,24 +310,39 @@ const recent = workspaceRoute(calls.recent, {
   tag,
   role: "reader",
   summary: "What was done lately, newest first",
-  description: "Runs, turns of agents, edits, operations, snapshots and syncs. All filters that are given must match.",
+  description:
+    "The items are runs, turns of agents, edits, operations, snapshots and syncs. An item is listed only if all given filters match.",
   query: z.strictObject({
-    limit: count("the maximum number of items", { least: 1, most: MOST_RECENT }).optional(),
-    actions: flag("add the actions of turns and runs, and actions that changed nothing").optional(),
+    limit: count("the maximum number of items (default 20)", { least: 1, most: MOST_RECENT }).optional(),
+    actions: flag(
+      "add the actions of each turn and run, and list actions outside of turns and runs that changed nothing",
+    ).optional(),
     actor: word("only work of this actor, or of this kind of actor, such as `person`").optional(),
     file: path("only work that changed this path, or a path beneath it").optional(),
     since: moment("only work after this moment").optional(),
-    before: count("only work whose last event is before this event: the `to_seq` of the last item of a page", {
-      least: 1,
-    }).optional(),
-    after: count("only work whose last event is after this event: the `seq` of an earlier answer").optional(),
-    at_least: count("an answer that takes this event into account is enough, and may be up to 2 s old").optional(),
-    kind: z.enum(RECENT_KINDS).describe("only lines of this kind").optional(),
-    session: word("only work of the session whose id begins with this").optional(),
-    grep: text("only work with this text in its summary, or in that of one of its actions", 1_000).optional(),
+    before: count(
+      "only work whose last event is before this event; for the next page, give the `to_seq` of the last item",
+      {
+        least: 1,
+      },
+    ).optional(),
+    after: count(
+      "only work whose last event is after this event; for new work only, give the `seq` of an earlier answer",
+    ).optional(),
+    at_least: count(
+      "the seq of an event: any answer that includes this event is enough, even one that was made up to 2 s ago",
+    ).optional(),
+    kind: z.enum(RECENT_KINDS).describe("only items of this kind").optional(),
+    session: word("only work of the session with this id, or with an id that begins with this text").optional(),
+    grep: text(
+      "only work whose summary, or the summary of one of its actions, contains this text; case is ignored",
+      1_000,
+    ).optional(),
     renames: flag("list a renamed file as one path (default: true)").optional(),
-    graph: flag("add the lane of each item in a graph of the work that ran at the same time").optional(),
-    unrecorded: flag("add the number of paths that differ now from what is recorded").optional(),
+    graph: flag(
+      "add the lane of each item: its column in a graph that shows work of the same time side by side",
+    ).optional(),
+    unrecorded: flag("add the number of paths whose state on disk differs from the recorded state").optional(),
   }),
   answer: (on, { query: { limit, at_least: atLeast, ...options } }) =>
     on.recent(limit, withoutUndefined({ ...options, atLeast })),
@@ -332,14 +351,15 @@ const recent = workspaceRoute(calls.recent, {
 const ticks = workspaceRoute(calls.ticks, {
   tag,
   role: "reader",
-  summary: "All work of the history in columns, for drawing it over time",
+  summary: "All work of the history in columns, for a drawing over time",
   description:
-    "Row n of all columns is one tick. A reader continues with `after`, and replaces what it has with the same first event.",
+    "The answer has one array for each column. The n-th items of all arrays are row n, which is one tick: a piece of work. To get new and changed ticks later, " +
+    "give the `head` of the answer as `after`. A new tick replaces the earlier tick with the same first event.",
   query: z.strictObject({
     after: count("only work whose last event is after this event").optional(),
     before: count("only work whose last event is before this event", { least: 1 }).optional(),
     limit: count("the maximum number of ticks (default 5000)", { least: 1, most: 20_000 }).optional(),
-    reverse: flag("the newest ticks of the range, and not the oldest ones").optional(),
+    reverse: flag("select the newest ticks of the range instead of the oldest").optional(),
   }),
   answer: (on, { query }) => on.ticks(withoutUndefined(query)),
 });
@@ -350,11 +370,12 @@ const changes = workspaceRoute(calls.changes, {
   heavy: "answer",
   summary: "The changes of selected work",
   description:
-    "Exactly one of `action`, `turn`, `session`, `actor`, `file`, `since`, `to` and `rewind` selects the work; `until` ends a range that `since` or `to` begins.",
+    "One of the fields `action`, `turn`, `session`, `actor`, `file`, `since`, `to` and `rewind` selects the work; without any, it is the last turn. " +
+    "`session` and `actor` can be added to `turn`, `until` to `since` and `to`, and `file` to any other field.",
   query: z.strictObject({
     ...selectionFields,
     patch: flag("add the changed lines of each change, as a unified diff").optional(),
-    renames: flag("say of deleted and created files which ones are one renamed file").optional(),
+    renames: flag("report which deleted and which created file are one renamed file").optional(),
   }),
   answer: (on, { query: { patch, renames, ...selection } }) =>
     on.changes(selectionOf(selection), withoutUndefined({ patch, renames })),

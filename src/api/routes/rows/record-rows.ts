@@ -30,7 +30,7 @@ const list = workspaceRoute(calls.listRecords, {
 const get = workspaceRoute(calls.getRecord, {
   tag,
   role: "reader",
-  summary: "One record; the answer is `null` if there is none",
+  summary: "One record; the answer is `null` if the record does not exist",
   query: z.strictObject({ id }),
   answer: async (on, { query }) => {
     const record = await on.records.get(query.id);
@@ -53,7 +53,7 @@ type Sent = Omit<RecordEventShape, "record"> & { record: Record<string, unknown>
 const remove = workspaceRoute(calls.deleteRecord, {
   tag,
   role: "agent",
-  summary: "Delete a record; the answer is `null` if there is none",
+  summary: "Delete a record; the answer is `null` if the record does not exist",
   query: z.strictObject({ id, recursion_depth }),
   answer: async (on, { query }) => (await on.records.delete(query.id, depthOf(query.recursion_depth))) ?? null,
 });
@@ -125,7 +125,7 @@ const bring = workspaceRoute(calls.importRecords, {
       "import the lines before the first one that fails verification, instead of refusing the file",
     ).optional(),
     checkpoint_bytes: count(
-      "for a compacted log: the length of its `snapshot.json`, which the body must hold before the log; the records from `snapshot.json` cannot be verified",
+      "only for a compacted log: the length, in bytes, of its `snapshot.json`. The body then begins with this file, and the log follows. The records in `snapshot.json` cannot be verified",
       { most: MAX_IMPORT },
     ).optional(),
   }),

@@ -97,7 +97,7 @@ const listMarks = storeRoute(calls.listMarks, {
   role: "reader",
   summary: "The changes that the caller has marked as looked at",
   description:
-    "Each token has marks of its own. The page of the store's owner and the Unix socket share those of the owner. Marks are kept beside " +
+    "Each token has marks of its own. The page of the store's owner and the Unix socket share the owner's marks. Marks are kept beside " +
     "the history, and are no part of it.",
   answer: (on, { params: { id = "" } }) => on.marks(id),
 });
@@ -125,11 +125,11 @@ const marks = (what: string) =>
 const changeMarks = storeRoute(calls.changeMarks, {
   tag: "marks",
   role: "reader",
-  summary: "Mark changes as looked at, or no longer",
+  summary: "Mark changes as looked at, or remove such marks",
   description:
-    "A mark belongs to the contents: if the path changes further, that change is not marked. At most 5,000 marks (1 MiB) of each caller " +
-    "are kept in each workspace; the oldest give way.",
-  body: z.strictObject({ add: marks("the changes to mark"), remove: marks("the changes to mark no longer") }),
+    "A mark belongs to the contents before and after the change: if the path changes again, the new change is not marked. For each caller and workspace, " +
+    "at most 5,000 marks (1 MiB) are kept. Beyond this limit, the oldest marks are removed.",
+  body: z.strictObject({ add: marks("the changes to mark"), remove: marks("the changes whose marks are removed") }),
   answer: (on, { params: { id = "" }, body }) => on.mark(id, body),
 });
 

@@ -28,7 +28,7 @@ const start = syncRoute(calls.startSync, {
   tag,
   role: "operator",
   summary: "Have a folder follow a workspace of an origin",
-  description: "Continues the sync of this folder, if it has one.",
+  description: "If the folder already has a sync, that sync is continued.",
   body: z.strictObject({
     upstream: text("`http(s)://HOST:PORT`, `ws(s)://…`, or `unix:/PATH` of a server's socket", 2_000),
     workspace: word("the origin's workspace, by id or name").optional(),
@@ -42,7 +42,9 @@ const start = syncRoute(calls.startSync, {
     policy: z.enum(["sandbox"]).describe("a named filter").optional(),
     editor_files: z
       .enum(["leave", "sync"])
-      .describe("whether files that editors make for themselves stay where they are (default), or go both ways")
+      .describe(
+        "files that editors make for themselves: `leave` (default): they stay on their side; `sync`: they are synced in both directions",
+      )
       .optional(),
     debounce_ms: number(
       "how long a file must have been unchanged before it is sent, in ms (default 50)",
@@ -51,7 +53,7 @@ const start = syncRoute(calls.startSync, {
     with_protected: z
       .boolean()
       .describe(
-        "sync files that are secrets by their names, too, in both directions; without a person's token or the owner's socket, the origin refuses such a replica",
+        "also sync files that are secrets by their names, in both directions. Needs a person's token or the owner's socket; otherwise, the origin refuses the replica",
       )
       .optional(),
     token: text("a bearer token for an upstream on a port", 8_000).optional(),
@@ -120,8 +122,8 @@ const flush = syncRoute(calls.flushSync, {
   role: "agent",
   summary: "Wait until the changes of each side are on the other side",
   description:
-    "In the answer, `refused` lists the paths whose last change the origin has refused (the first 1,000), each with the reason and what to do about it. " +
-    "Without `refused`, the origin has every change that is to go there.",
+    "In the answer, `refused` lists the first 1,000 paths whose last change the origin has refused, each with the reason and the next step. " +
+    "If `refused` is absent, the origin has every change that it should have.",
   body: z.strictObject({
     timeout_ms: number("the maximum time to wait, in ms (default 60,000)", MAX_FLUSH_MS).optional(),
   }),
@@ -133,7 +135,8 @@ const conflicts = syncRoute(calls.syncConflicts, {
   tag,
   role: "reader",
   summary: "List the open conflicts of a sync",
-  description: "`current` is the folder's side, and `undo` is the upstream's side.",
+  description:
+    "In the names of a conflict's fields, `current` is the folder's side, and `undo` is the upstream's side.",
   query: z.strictObject(paging),
   answer: async (on, { params: { sync = "" }, query }) => pageOf(await on.conflicts(sync), query, ({ id }) => id),
 });
@@ -141,7 +144,7 @@ const conflicts = syncRoute(calls.syncConflicts, {
 const sideHash = z
   .string()
   .regex(/^([0-9a-f]{64})?$/)
-  .describe("the SHA-256, in hex; empty if nothing is there, or if it is not a file");
+  .describe("the SHA-256 of the side's content, in hex; empty if the side has no content");
 
 const resolve = syncRoute(calls.resolveSync, {
   tag,
@@ -152,16 +155,20 @@ const resolve = syncRoute(calls.resolveSync, {
     path: path("the path, as the conflict names it"),
     keep: z
       .enum(["local", "upstream", "merge"])
-      .describe("what to keep: the folder's side, the upstream's side, or both"),
+      .describe(
+        "`local`: the folder's side is kept; `upstream`: the upstream's side is kept; `merge`: both sides are merged",
+      ),
     content_b64: z
       .base64()
       .max(MAX_MERGED)
-      .describe("for `merge`: the merged content, as Base64 (default: Chronicle merges both sides, if they merge)")
+      .describe(
+        "for `merge`: the merged content, as Base64. Default: Chronicle merges both sides; if they do not merge, the request is refused",
+      )
       .optional(),
     from: z
       .strictObject({ current_hash: sideHash, undo_hash: sideHash })
       .describe(
-        "the hashes of both sides, as the conflict names them; if a side has changed since, the request is refused (default: the decision is about both sides as they are by then)",
+        "the hashes of both sides on which the decision is based, as the conflict has them. If a side has another content now, the request is refused. Default: the decision applies to the present sides",
       )
       .optional(),
   }),

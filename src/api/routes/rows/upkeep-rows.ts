@@ -15,12 +15,14 @@ const verify = workspaceRoute(calls.verify, {
   summary: "Recompute everything, and list problems",
   query: z.strictObject({
     quick: flag(
-      "do not read the contents: check the log, its index, the roots and the heads, and that every content is there",
+      "do not read the contents; check only the log, the index, the roots, the heads, and that the store has all needed contents",
     ).optional(),
     expect: z
       .string()
       .max(4_000)
-      .describe("an earlier output of `head`: truncation and replacement since then are detected")
+      .describe(
+        "an earlier output of `head`; if the log was truncated or replaced since then, that is reported as a problem",
+      )
       .optional(),
   }),
   answer: (on, { query }) => on.verify(query),
@@ -30,7 +32,7 @@ const verifyIntegrity = workspaceRoute(calls.verifyIntegrity, {
   tag,
   role: "reader",
   heavy: "history",
-  summary: "Verify the chain of the log; if it is not whole, the answer is a problem",
+  summary: "Verify the history without reading its contents; if there is any problem, the answer is an error",
   answer: async (on) => {
     await on.verifyIntegrity();
     return { ok: true };
@@ -58,15 +60,31 @@ const prune = workspaceRoute(calls.prune, {
   tag,
   role: "operator",
   summary: "Give up the old contents that no rule keeps",
-  description: "Everything that at least one rule keeps is kept. If no rule is given, the configured limits apply.",
+  description:
+    "A snapshot or action is kept if at least one rule keeps it. If no rule is given, the configured limits apply.",
   body: z.strictObject({
-    keep_last: number("keep this many of the newest snapshots and actions", most).optional(),
-    keep_hourly: number("keep the newest snapshot or action of each of this many hours", most).optional(),
-    keep_daily: number("keep the newest snapshot or action of each of this many days", most).optional(),
-    keep_weekly: number("keep the newest snapshot or action of each of this many weeks", most).optional(),
-    keep_monthly: number("keep the newest snapshot or action of each of this many months", most).optional(),
-    keep_yearly: number("keep the newest snapshot or action of each of this many years", most).optional(),
-    keep_within_ms: number("keep everything that is younger than this, in milliseconds").optional(),
+    keep_last: number("the number of newest snapshots and actions that are kept", most).optional(),
+    keep_hourly: number(
+      "the number of latest hours (in UTC) of which the newest snapshot or action is kept; hours without any are not counted",
+      most,
+    ).optional(),
+    keep_daily: number(
+      "the number of latest days (in UTC) of which the newest snapshot or action is kept; days without any are not counted",
+      most,
+    ).optional(),
+    keep_weekly: number(
+      "the number of latest weeks (in UTC) of which the newest snapshot or action is kept; weeks without any are not counted",
+      most,
+    ).optional(),
+    keep_monthly: number(
+      "the number of latest months (in UTC) of which the newest snapshot or action is kept; months without any are not counted",
+      most,
+    ).optional(),
+    keep_yearly: number(
+      "the number of latest years (in UTC) of which the newest snapshot or action is kept; years without any are not counted",
+      most,
+    ).optional(),
+    keep_within_ms: number("an age in milliseconds; all younger snapshots and actions are kept").optional(),
     keep_pinned: bool("keep pinned snapshots and actions (default: yes)").optional(),
     dry_run: bool("show what would be given up, and change nothing").optional(),
   }),
@@ -98,7 +116,7 @@ const prunings = workspaceRoute(calls.prunings, {
 const replicas = workspaceRoute(calls.replicas, {
   tag,
   role: "reader",
-  summary: "The replicas that have followed the workspace, and up to which event each of them holds its log",
+  summary: "The replicas that have followed the workspace, each with the last event that it has acknowledged",
   query: z.strictObject(paging),
   answer: async (on, { query }) => pageOf(await on.replicas(), query, ({ id }) => id),
 });
@@ -107,7 +125,7 @@ const refusals = workspaceRoute(calls.refusals, {
   tag,
   role: "reader",
   heavy: "answer",
-  summary: "What agents tried and may not do, and tool calls that were denied",
+  summary: "Refused attempts: operations that only a person may do, and tool calls that were denied",
   query: z.strictObject(paging),
   answer: async (on, { query }) => pageOf(await on.refusals(), query, ({ event }) => String(event)),
 });
@@ -117,8 +135,8 @@ const erase = workspaceRoute(calls.erase, {
   role: "operator",
   summary: "Take contents out of the history",
   description:
-    "The contents are not given out any more. For 24 hours, `unerase` brings them back. After that, the next `gc` frees their bytes. " +
-    "The present content of a path is not erased, unless the request names the path and the rules leave it out. " +
+    "The contents can no longer be read. For 24 hours, `unerase` brings them back. After that, the next `gc` frees their bytes. " +
+    "A content that a path has now is not erased, with one exception: the request names the path, and the rules now leave the path out. " +
     "Give exactly one of `what` and `match`.",
   body: z.strictObject({
     what: path("a path (with everything beneath it), or the SHA-256 of a content").optional(),
@@ -173,7 +191,7 @@ const collect = workspaceRoute(calls.collect, {
 const diskUse = workspaceRoute(calls.diskUsage, {
   tag,
   role: "reader",
-  summary: "How much space the store takes, and how this workspace's contents divide by session, path or age",
+  summary: "The disk usage of the store; with `by`, also that of this workspace's contents, by session, path or age",
   query: z.strictObject({ by: z.enum(["session", "path", "age"]).optional() }),
   answer: async (on, { query, me }) => {
     // The size of the whole store would reveal to the caller whether other workspaces have a certain content.
@@ -198,7 +216,7 @@ const configure = workspaceRoute(calls.configure, {
   summary: "Change the rules for what is tracked; fields that are not given stay as they are",
   body: z.strictObject({
     useGitignore: bool("leave out what git ignores").optional(),
-    excludePatterns: patterns("names that are left out"),
+    excludePatterns: patterns("patterns of names that are left out"),
     excludeGlobs: patterns("globs that are left out"),
     forceInclude: patterns("patterns of paths that are tracked although other rules leave them out"),
     maxEntries: number("the maximum number of paths; 0: no limit").optional(),
@@ -215,7 +233,7 @@ const retention = workspaceRoute(calls.retention, {
   tag,
   role: "reader",
   namesFolders: true,
-  summary: "How much is kept, and where each limit comes from",
+  summary: "The limits on the history that is kept, each with its source",
   answer: (on) => on.retention(),
 });
 

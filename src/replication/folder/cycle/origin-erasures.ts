@@ -27,7 +27,9 @@ export class OriginErasures {
   readonly #context: Context;
   readonly #mirror: Mirror;
   readonly #rules: ReplicatedPaths;
-  /** The seq of the origin's last erasure up to which all erasures were adopted. */
+  /**
+   * The seq of the last erasure of the origin that was adopted, together with all earlier erasures; 0 if there is none.
+   */
   #followed = 0;
   #waiting: ErasuresWaiting | undefined;
   #state = "";
@@ -46,8 +48,8 @@ export class OriginErasures {
   async leave(standing: Standing): Promise<boolean> {
     const { applied } = standing;
     const { seq: head } = this.#mirror.head;
-    // A commit that erases contents ends with the erasure itself. If the mirror ends with another event of such a
-    // commit, more of the commit will arrive.
+    // The erasure itself is the last event of a commit that erases contents. If the mirror's last event is another
+    // event of such a commit, the rest of the commit has not arrived yet.
     if (head > applied && (await this.#mirror.record(head))?.cause === "erase") return false;
     if (applied === 0 || (await this.#mirror.lastErasure()) <= applied) return true;
     const given = await this.#given(standing);
