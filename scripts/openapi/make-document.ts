@@ -72,9 +72,9 @@ const TAGS: Readonly<Record<string, string>> = {
   sessions: "Agents' sessions, and runs",
   actions: "Work of tools, reported before and after it",
   transactions: "Actions that are committed or rolled back as a whole",
-  conflicts: "Conflicts, and versions that replicas have lost",
+  conflicts: "Conflicts, and versions: states that replicas wrote back and that were not accepted",
   records: "Records of users, in the same log",
-  sync: "Folders of the server's machine that follow other stores. Only the owner can use these, on the Unix socket",
+  sync: "Folders of the server's machine that follow other stores. Only the owner of the server can use these, on the Unix socket or the page",
   upkeep: "Verification, retention and disk space",
 };
 

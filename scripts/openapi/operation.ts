@@ -15,10 +15,11 @@ const PARAMS: Readonly<Record<string, string>> = {
   path: "a path of the workspace, each component percent-encoded; a path that is not UTF-8 as `base64:<bytes>`",
   n: "the number of an iteration, or `last`",
   hash: "a SHA-256: 64 lower-case hex digits",
-  action: "the id of the action, its beginning, or the agent's own id of the tool call",
+  action: "the id of the action, the beginning of the id, or the agent's own id of the tool call",
   session: "the id of the session",
-  transaction: "the id of the transaction, or its beginning",
-  sync: "the id of the workspace of the folder, its beginning, or the percent-encoded path of the folder",
+  transaction: "the id of the transaction, or the beginning of the id",
+  version: "the id of the version, in which the replica's id may be shortened to its beginning",
+  sync: "the id of the folder's own workspace, the beginning of the id, or the percent-encoded path of the folder",
 };
 
 /** Returns the name of the component for a page of a shape. */

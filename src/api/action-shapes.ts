@@ -100,7 +100,7 @@ export interface TurnShape {
   actions: number;
   /** The number of paths that the turn changed. */
   changed: number;
-  /** The first of these paths, at most 50. */
+  /** The changed paths; only the first 50 if there are more. */
   paths: string[];
   /**
    * `yes`: all changes of the turn are undone. `part`: some changes are undone. `no`: no change is undone, or the turn
@@ -441,8 +441,8 @@ export interface RetentionShape {
   /** The maximum size of the whole store, in bytes. */
   max_store_bytes: number;
   /**
-   * The maximum size of the workspace's private contents in the store, in bytes: prompts, states and objects of git, and
-   * files kept aside. If they exceed it, the oldest ones are given up.
+   * The maximum size of the workspace's private contents in the store, in bytes: prompts, states and objects of git,
+   * and files kept aside. If these contents exceed the limit, the oldest ones are given up.
    */
   max_private_bytes: number;
 }

@@ -395,7 +395,8 @@ export interface FileApi {
    * Follows a renamed file to its earlier paths. Lines that an undo or a restore brought back belong to whoever wrote
    * them first. For a path that was deleted at the moment, returns the lines of its last content. Throws `NOT_FOUND` if
    * the path was never recorded, or not yet at the moment. Throws `REFUSED` for a folder, a link and a binary file, and
-   * `LIMIT_EXCEEDED` for a content of more than 32 MiB. Also throws the errors that reading the content throws.
+   * `LIMIT_EXCEEDED` for a content of more than 32 MiB. Throws `PRUNED`, `ERASED` or `BLOB_MISSING` if the content is
+   * gone.
    */
   blame(path: string, options?: BlameOptions): Promise<BlameShape>;
   /**

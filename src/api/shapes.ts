@@ -1018,9 +1018,9 @@ export interface ConfigShape {
    */
   keepAside: boolean;
   /**
-   * True if the messages of persons to agents are kept for thirty days, so that a turn has a title. Only persons are
-   * shown them. If this setting is turned off, the next garbage collection also frees the messages that are already
-   * kept.
+   * True if the messages of persons to agents are kept for thirty days, so that a turn has a title. The messages are
+   * shown only to persons. If this setting is turned off, the next garbage collection also frees the messages that are
+   * already kept.
    */
   recordPrompts: boolean;
   /**
@@ -1037,6 +1037,6 @@ export interface ConfigShape {
  */
 export interface ProtectedShape {
   files: number;
-  /** The first three of these paths. */
+  /** The paths of the first three of these files. */
   first: string[];
 }

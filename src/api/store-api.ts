@@ -126,7 +126,7 @@ export interface DoctorShape {
 
 /**
  * A change of a path that a person has marked as looked at. The mark belongs to the contents: the same path with other
- * contents is another change, and is not marked. The fields have the meaning of those of `ChangeShape`.
+ * contents is another change, and is not marked. The fields have the same meaning as in `ChangeShape`.
  */
 export interface MarkShape {
   path: string;

@@ -61,8 +61,8 @@ export interface TicksShape {
 }
 
 /**
- * What a tick is. `tool`: an action that declares its paths; `command`: an action that may change any path; `run`: a
- * command that Chronicle ran; `edit`: changes that belong to no other work; `sync`: changes from another copy.
+ * The kind of a tick. `tool`: an action that declares its paths. `command`: an action that may change any path. `run`:
+ * a command that Chronicle ran. `edit`: changes that belong to no other work. `sync`: changes from another copy.
  */
 export type TickKindName =
   | "tool"

@@ -141,10 +141,10 @@ export interface UndoOptions extends ProgressOptions, Selection {
    */
   readonly operation?: string;
   /**
-   * Only for an undo: the first of the lines of `file`, counted from 1 in the present content. Only hunks that touch
-   * the lines from `fromLine` to `toLine` are undone, each as a whole. A deletion touches the line before its gap and
-   * the line after it. The hunks are those of the selected work. If no field but `file` selects work, they are those of
-   * `operation`.
+   * Only for an undo: the first of the selected lines of `file`, counted from 1 in the present content. Only hunks that
+   * touch the lines from `fromLine` to `toLine` are undone, each as a whole. A deletion touches the line before its gap
+   * and the line after it. The hunks are those of the selected work. If no field but `file` selects work, they are
+   * those of `operation`.
    *
    * The answer has the patch of the change. Throws `NOT_FOUND` if no hunk of the work touches these lines, and
    * `REFUSED` if the file is not text.

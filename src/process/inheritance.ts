@@ -12,14 +12,16 @@ export interface Inheritance {
   descriptors(): readonly number[];
   /**
    * Returns the bytes of all environment variables that are not UTF-8, and the bytes of `command` if one of its words
-   * is not UTF-8. Returns `undefined` if everything is UTF-8. `command` must be the end of the command line.
+   * is not UTF-8. Returns `undefined` if everything is UTF-8. `command` must have the last words of this process's own
+   * command line.
    */
   bytes(command: readonly string[]): ByteWords | undefined;
 }
 
 /**
- * The key of a map that two bundles in this process share. One bundle is the small client of the store's server. The
- * other is the whole program, which the client loads if it cannot use the server.
+ * The key of the property of `globalThis` that has the inherited descriptors. Two bundles in this process share this
+ * property. One bundle is the small client of the store's server. The other is the whole program, which the client
+ * loads if it cannot use the server.
  */
 const AT_START_KEY = Symbol.for("chronicle: descriptors at the start");
 const shared = globalThis as { [AT_START_KEY]?: ReadonlyMap<number, string> };

@@ -63,8 +63,8 @@ export function toBlockBatch(
 const FOLDER_MODE = 0o700;
 
 /**
- * Checks the blocks, and writes the files of sound blocks. Skips a file that cannot be written, and leaves no part of
- * it.
+ * Checks the blocks, and writes the files of sound blocks. A file that cannot be written is skipped, and no part of it
+ * is left.
  */
 export function checkBlocks(fs: ConfinedFs, batch: BlockBatch): BlockColumns {
   const done = new Uint8Array(batch.paths.length);

@@ -67,7 +67,7 @@ it("74 undo names a file that it leaves, and exits with 1, with and without a dr
   expect(dry).toMatchObject({ code: 1, value: { changes: [{ path: "b" }], skipped: [LEFT] } });
   const done = await box.call(["undo"]);
   expect(done.code).toBe(1);
-  expect(done.stdout).toContain("! a (unseen: what became of it could not be recorded (too large,");
+  expect(done.stdout).toContain("! a (unseen: its new state could not be recorded (too large,");
   expect(readFileSync(join(box.project, "b"), "utf8")).toBe("b\n");
   box.sh("mv a a.big");
   expect((await box.call(wayBack(done.stdout))).code).toBe(0);

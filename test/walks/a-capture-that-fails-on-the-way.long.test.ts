@@ -40,7 +40,7 @@ it("a capture that fails while a command runs is noted, and the last capture rec
   lock.close();
   expect(run.changes.map((change) => change.path)).toEqual(["a.txt"]);
   expect(run.session.notes.join("\n")).toMatch(
-    /a capture on the way failed .*: states between two captures may be missing/,
+    /a capture during the work failed .*: states between two captures may be missing/,
   );
   expect((await workspace.session(run.session.session_id)).notes).toEqual(run.session.notes);
   await workspace.close();

@@ -62,9 +62,9 @@ export async function unrecordedBy(
       const [last] = await context.index.iterationsAt([path], seq);
       const change = pending.get(path);
       if (!isLeft && sameEntry(before?.entry, change === undefined ? last?.entry : change.after)) continue;
-      const way = `\`chronicle restore seq:${fromSeq} ${pathArgument(path)}\` makes it as it was before`;
-      const detailed = `what became of it could not be recorded (${whyOf({ reason, detail })}), so it stays`;
-      found.set(path, unseenPath(path, `${detailed}: ${isLeft ? "once it is moved away, " : ""}${way}`));
+      const way = `\`chronicle restore seq:${fromSeq} ${pathArgument(path)}\` brings the earlier state back`;
+      const detailed = `its new state could not be recorded (${whyOf({ reason, detail })}), so it stays`;
+      found.set(path, unseenPath(path, `${detailed}: ${isLeft ? "once the present file is moved away, " : ""}${way}`));
     }
   }
   return [...found.values()];

@@ -120,7 +120,7 @@ function unlistedNotes({ lost, keepers = [] }: Work): string[] {
   return [
     ...(lost === undefined
       ? []
-      : [`not listed, because a compaction removed it: ${lost.what} before event ${lost.before}`]),
+      : [`${lost.what} before event ${lost.before} is not listed, because a compaction removed it`]),
     ...(paths.length === 0
       ? []
       : [`the new states of these paths could not be recorded, and are not listed: ${named}`]),

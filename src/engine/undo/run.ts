@@ -167,7 +167,7 @@ async function begin(context: Context, given: AskedRun, before: BeforeSession): 
 }
 
 export interface HowToRun {
-  /** The ids of the actions within whose functions the program makes this call. */
+  /** The ids of the actions around this call: the program makes the call in the functions of these actions. */
   readonly within?: readonly string[];
   /**
    * The queue in which the run takes turns with other operations. Default: none, because the caller has queued the
@@ -490,7 +490,7 @@ function isUndoable({ changes, git, session }: Finished): boolean {
 function missedNote(failure: unknown): string[] {
   if (failure === undefined) return [];
   const reason = failure instanceof Error ? failure.message : "for an unknown reason";
-  return [`a capture on the way failed (${reason.toWellFormed()}): states between two captures may be missing`];
+  return [`a capture during the work failed (${reason.toWellFormed()}): states between two captures may be missing`];
 }
 
 interface Network {

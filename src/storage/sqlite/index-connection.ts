@@ -178,8 +178,8 @@ function eventRow(row: Row): EventRow {
 }
 
 /**
- * The minimum number of events for which `addAll` works in bulk. It then first reads the ids of all open records, and
- * forgets all remembered answers. For fewer events, it is faster to handle each record separately.
+ * The minimum number of events for which `addAll` works in bulk. In bulk, `addAll` first reads the ids of all open
+ * records, and forgets all remembered answers. For fewer events, it is faster to handle each record separately.
  */
 const MANY_EVENTS = 200;
 

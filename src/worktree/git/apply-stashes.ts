@@ -23,8 +23,9 @@ import { isDeepStrictEqual } from "node:util";
  * Sets the list of stashes: the ref `refs/stash`, and its reflog, in which each line is a stash. Each step can be
  * interrupted, and is completed by the next attempt at the same change.
  *
- * In files, Chronicle writes both itself, under git's lock of the ref: git would add a line to the reflog. In tables,
- * git writes them line by line.
+ * A repository stores its refs in files or in tables (git's format `reftable`). In files, Chronicle writes the ref and
+ * its reflog itself, under git's lock of the ref, because git would add a line to the reflog. In tables, git writes the
+ * reflog line by line.
  */
 
 const STASH = "refs/stash";
@@ -78,7 +79,7 @@ async function setInFiles(
   made.push({ what: "the list of stashes", back: () => setInFiles(target, items.map(turned), how, []) });
   const [ref, log] = [todo.get(STASH), todo.get(STASH_LOG)];
   if (ref !== undefined && ref.after === undefined) {
-    // Git also removes the ref from the packed refs, and removes the reflog.
+    // Let git delete the ref: git then also removes the ref from the packed refs, and removes the reflog.
     held[Symbol.dispose]();
     const problem = await deleteRef(target, ref, how);
     if (problem !== undefined) return problem;
@@ -133,7 +134,8 @@ async function setInTables(
   const { run, folders, isResumed } = target;
   const set = async (to: readonly string[]): Promise<string | undefined> => {
     const now = stashesNow(target);
-    // The list is as it was, or a part of it is made. Anything else is a stash that was made or dropped meanwhile.
+    // The list is as it was before, or the new list is written in part. In all other cases, somebody has made or
+    // dropped a stash meanwhile.
     const isOurs = isDeepStrictEqual(now.lines, before) || isStartOf(now.lines, after) || isStartOf(now.lines, to);
     if (!isOurs && !(isResumed && isStartOf(now.lines, before))) return CHANGED;
     const problem = await setTabledStashes({ run, gitDir: folders.own.root, message: how.message }, now, to);
@@ -147,8 +149,9 @@ async function setInTables(
 }
 
 /**
- * The result is true for the items of the stashes if an interrupted attempt at the change had begun to set the list of
- * stashes in tables, or to put it back, and nothing else has changed the list since.
+ * Returns a function that tells whether an item belongs to a half-made list of stashes. The list is half-made if an
+ * interrupted attempt at the change had begun to set the list in tables, or to put it back, and if nothing else has
+ * changed the list since.
  */
 export async function halfMadeStashes(
   target: LockedTarget,
@@ -183,7 +186,7 @@ async function listsOf(items: readonly GitItem[], how: ApplyGit): Promise<Lists 
 const linesIn = (content: Buffer | undefined): string[] => content?.toString("utf8").split("\n").slice(0, -1) ?? [];
 
 function stashesNow({ reader }: GitTarget): TabledStashes {
-  // The ref comes first, so that a stash that is added between the two is in the lines, which are compared.
+  // Read the ref first. A stash that is added between the two reads is then in the lines, which are compared.
   const ref = reader.tables?.ref(STASH);
   return { ref, lines: linesIn(reader.tables?.file(STASH_LOG)) };
 }

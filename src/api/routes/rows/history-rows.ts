@@ -231,7 +231,7 @@ const backBody = z.strictObject({
     "the id of the operation. Default: for an undo, the last operation that is not undone; for a redo, the operation that was undone last",
   ).optional(),
   from_line: line(
-    "only for an undo: the first of the lines of `file`. Only hunks that touch the lines from `from_line` to `to_line` are undone, each as a whole",
+    "only for an undo: the first of the selected lines of `file`. Only hunks that touch the lines from `from_line` to `to_line` are undone, each as a whole",
   ).optional(),
   to_line: line("the last line (default: `from_line`)").optional(),
   parts: z

@@ -163,7 +163,7 @@ const unerase = workspaceRoute(calls.unerase, {
   tag,
   role: "operator",
   summary: "Take an erasure back, which is possible for 24 hours",
-  body: z.strictObject({ id: word("the erasure's id, or its unique beginning") }),
+  body: z.strictObject({ id: word("the id of the erasure, or a unique beginning of the id") }),
   answer: (on, { body: { id } }) => on.unerase(id),
 });
 
@@ -172,7 +172,7 @@ const pin = workspaceRoute(calls.pin, {
   role: "operator",
   summary: "Pin an action or a snapshot, so that it is not pruned, or unpin it",
   body: z.strictObject({
-    id: word("an action's id, or a snapshot's"),
+    id: word("the id of an action, or the number, the name or the id of a snapshot"),
     pinned: bool("true: pin (default); false: unpin").optional(),
   }),
   answer: (on, { body: { id, pinned } }) => on.pin(id, pinned),
