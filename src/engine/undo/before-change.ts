@@ -68,7 +68,26 @@ function isOnItsWay(present: Entry | undefined, { before, after }: Change): bool
 }
 
 export function finishedNotes({ finished }: BeforeChange, dryRun: boolean): string[] {
-  return finished.map((one) => interruptedNote(one, dryRun ? "would first finish" : "finished"));
+  return notesOn(finished, dryRun ? "would first finish" : "finished");
+}
+
+/** The number of interrupted writes up to which each write has a note of its own. */
+const MOST_WRITES = 3;
+
+/**
+ * Returns a note on each operation. If there are many writes, one note counts them, because a killed server leaves a
+ * write of each client. A write that left a file alone, or kept a copy of it, always has a note of its own. `verb`: see
+ * `interruptedNote`.
+ */
+function notesOn(finished: readonly FinishedIntent[], verb: string): string[] {
+  const isPlain = ({ intent, state, blocked, conflicts }: FinishedIntent): boolean =>
+    intent.kind === "write" && state === "done" && blocked.length + conflicts.length === 0;
+  const writes = finished.filter(isPlain);
+  const [first] = writes;
+  if (first === undefined || writes.length <= MOST_WRITES) return finished.map((one) => interruptedNote(one, verb));
+  const paths = counted(writes.reduce((sum, { changes }) => sum + changes.length, 0));
+  const others = finished.filter((one) => !isPlain(one)).map((one) => interruptedNote(one, verb));
+  return [...others, `${verb} ${writes.length} interrupted writes (${paths}); the first: ${first.intent.summary}`];
 }
 
 /**
@@ -120,7 +139,7 @@ export async function onlyFinished(
     skipped: interrupted.flatMap((one) => one.blocked.map(skippedShape)),
     conflicts: interrupted.flatMap((one) => one.conflicts.map(conflictShape)),
     dry_run: dryRun,
-    finished: interrupted.map((one) => interruptedNote(one, dryRun ? "would finish" : "finished")),
+    finished: notesOn(interrupted, dryRun ? "would finish" : "finished"),
     notes: [],
     direction: last?.intent.kind === "redo" ? "redo" : "undo",
     unmerged: [],
