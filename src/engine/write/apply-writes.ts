@@ -17,6 +17,7 @@ import { inRounds, reportOn, roundToken, sharesApply } from "../capture/write-ro
 import { refused } from "../capture/refused.ts";
 import { stayingFolders, targetOf, writeShape } from "./write-answer.ts";
 import type { PlannedWrite, TargetOutcome } from "./write-batch.ts";
+import type { PathState } from "./write-state.ts";
 
 interface Opened {
   readonly planned: PlannedWrite;
@@ -276,42 +277,70 @@ async function close(
   commit: Commit,
   applied: readonly Applied[],
 ): Promise<Map<PlannedWrite, TargetOutcome>> {
-  let { seq } = await commit.head();
   const drafts: EventDraft[] = [];
+  /** Maps each write to the number of events up to its last one. */
   const ends = new Map<Applied, number>();
   for (const one of applied) {
     const { planned, intent, report } = one;
-    const { id, changes } = planned;
     const own = isRefused(one)
-      ? [closing(id, { ...intent, state: "abandoned" }, report)]
-      : [
-          ...(await fileDrafts(context, { id, intent, changes: asMade(changes, report), applied: report.applied })),
-          closing(id, { ...intent, state: "done" }, report),
-        ];
+      ? [closing(planned.id, { ...intent, state: "abandoned" }, report)]
+      : [...(await madeDrafts(context, one)), closing(planned.id, { ...intent, state: "done" }, report)];
     addAll(drafts, own);
-    seq += own.length;
-    ends.set(one, seq);
+    ends.set(one, drafts.length);
   }
-  await commit.append(drafts);
+  // `Commit.head` is not called before this append. It would add the open intents to the index in a transaction of
+  // their own, and the next Merkle root would then need their lines, which would be read from the log again.
+  const [first] = await commit.append(drafts);
+  const before = (first?.seq ?? 1) - 1;
   const outcomes = new Map<PlannedWrite, TargetOutcome>();
-  for (const [one, end] of ends) outcomes.set(one.planned, await outcomeOf(context, one, end));
+  for (const [one, count] of ends) {
+    const end = before + count;
+    outcomes.set(one.planned, await outcomeOf(context, one, end, nowOf(one, end)));
+  }
   return outcomes;
 }
 
-async function outcomeOf(context: Context, one: Applied, seq: number): Promise<TargetOutcome> {
+/** Returns the events of the changes that a write has made. */
+async function madeDrafts(context: Context, one: Applied): Promise<readonly EventDraft[]> {
+  const { planned, intent, report } = one;
+  const { id, changes, drafts } = planned;
+  if (isAsPlanned(one)) return drafts.slice(1, -1);
+  return fileDrafts(context, { id, intent, changes: asMade(changes, report), applied: report.applied });
+}
+
+/**
+ * True if the only change of a write was made exactly as it was planned. Its planned event is then the right one: since
+ * the write was planned, the lock was held, and no other write of the commit changes the same path.
+ */
+function isAsPlanned({ planned: { write, changes }, report }: Applied): boolean {
+  const [only] = changes;
+  if (only === undefined || changes.length > 1 || only.path !== targetOf(write)) return false;
+  return report.applied.length === 1 && (report.inherited ?? []).length === 0;
+}
+
+/** `known`: the state that the write has left. Default: the state that the index has after `seq`. */
+async function outcomeOf(context: Context, one: Applied, seq: number, known?: PathState): Promise<TargetOutcome> {
   const { planned, report } = one;
   if (isRefused(one)) {
     const overtaken = report.blocked.some(({ reason }) => reason === "changed" || reason === "no-folder");
     return { error: refused(report.blocked), ...(overtaken ? { overtaken } : {}) };
   }
   const { write, id } = planned;
-  const now = (await context.index.iterationAt(targetOf(write), seq)) ?? planned.done.now;
+  const now = known ?? (await context.index.iterationAt(targetOf(write), seq)) ?? planned.done.now;
   const applied = new Set(report.applied);
   const changes = planned.changes.filter((change) => applied.has(change.path));
   const { conflicts } = report;
   const staying = report.blocked.length === 0 ? [] : await stayingFolders(context, write, seq);
   const done = { seq, now, changes, id: changes.length === 0 ? undefined : id, conflicts, staying };
   return { answer: writeShape(write, done) };
+}
+
+/**
+ * Returns the state that a write has left, if its only change was made as planned. `end`: the seq of the event that
+ * closes the intent, right after the event of the change. Returns `undefined` for any other write.
+ */
+function nowOf(one: Applied, end: number): PathState | undefined {
+  return isAsPlanned(one) ? { ...one.planned.done.now, seq: end - 1 } : undefined;
 }
 
 /**
