@@ -57,11 +57,11 @@ export interface Worktree {
    */
   areStill(entries: readonly Entry[]): Promise<boolean>;
   /**
-   * True if a stat proves that the file or link at a path is as remembered, so that a scan would find no change there.
-   * Always false for folders and for files that decide which other paths are tracked. Also always false on a disk whose
-   * stats do not reveal every edit.
+   * Returns the paths whose stats prove that their files or links are as remembered, so that a scan would find no change
+   * there. Leaves out all folders, and all files that decide which other paths are tracked. Returns no path on a disk
+   * whose stats do not reveal every edit.
    */
-  isUnchanged(path: WorkspacePath): boolean;
+  unchangedAmong(paths: readonly WorkspacePath[]): readonly WorkspacePath[];
   /**
    * Returns the stat of each path, whether tracked or not: `undefined` if nothing is there, `unknown` if the stat
    * cannot be read.
@@ -92,8 +92,11 @@ export interface Worktree {
    * be read.
    */
   explain(path: WorkspacePath): Promise<Explanation>;
-  /** Explains paths as `explain` does. Reads the rules of each folder only once. */
-  explainAll(paths: readonly WorkspacePath[]): Promise<readonly Explanation[]>;
+  /**
+   * Returns the verdict of the rules that are now on disk on each path, and the stat of each path. Reads the rules of
+   * each folder only once, and opens no file.
+   */
+  judgeAll(paths: readonly WorkspacePath[]): Promise<readonly JudgedPath[]>;
   /**
    * True if a source of rules outside of the workspace's files has changed since the last full scan. Such sources are
    * an ignore file above a root, the user's own ignore file, a repository's exclude file, git's configuration, and the
@@ -153,6 +156,11 @@ export interface Worktree {
 /** The verdict of the rules on a path. `unreadable`: the errno if the file or folder cannot be opened. */
 export interface Explanation extends Verdict {
   readonly unreadable?: string;
+}
+
+/** The verdict of the rules on a path, and the stat of the path. */
+export interface JudgedPath extends Verdict {
+  readonly stat: PathStat;
 }
 
 /** A folder (or one file in it) that a workspace tracks. */

@@ -11,7 +11,7 @@ class Folder {
   readonly clock = new VirtualClock();
   readonly dirty = new DirtyPaths({
     watch: (onHint) => this.#watch(onHint),
-    isUnchanged: (path) => this.own.has(path),
+    unchangedAmong: (paths) => paths.filter((path) => this.own.has(path)),
   });
   /** Each scan with its time, each watch, and each error that was reported. */
   readonly log: unknown[] = [];

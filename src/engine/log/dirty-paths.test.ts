@@ -10,7 +10,7 @@ const links = (...names: string[]): LinkedFile[] => paths(...names).map((path) =
 async function watched() {
   const timers = { now: 0 };
   const handle = { degraded: false, settled: () => Promise.resolve(true), close: () => Promise.resolve() };
-  const dirty = new DirtyPaths({ watch: () => Promise.resolve(handle), isUnchanged: () => false }, timers);
+  const dirty = new DirtyPaths({ watch: () => Promise.resolve(handle), unchangedAmong: () => [] }, timers);
   await dirty.start();
   return { dirty, timers };
 }

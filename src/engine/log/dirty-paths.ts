@@ -4,7 +4,7 @@ import { Signal } from "../../util/signal.ts";
 import { NODE_TIMERS, type Timers } from "../../util/timers.ts";
 import type { LinkedFile, WatchHandle, WatchHint, Worktree } from "../../worktree/worktree.ts";
 
-interface Watched extends Pick<Worktree, "watch" | "isUnchanged"> {
+interface Watched extends Pick<Worktree, "watch" | "unchangedAmong"> {
   restart?(): Promise<void>;
 }
 
@@ -91,8 +91,8 @@ export class DirtyPaths {
     });
   }
 
-  isUnchanged(path: WorkspacePath): boolean {
-    return this.#worktree.isUnchanged(path);
+  unchangedAmong(paths: readonly WorkspacePath[]): readonly WorkspacePath[] {
+    return this.#worktree.unchangedAmong(paths);
   }
 
   /** Ends the watcher. Later changes are not reported, so the next scan is a full one. */
@@ -203,13 +203,10 @@ export class DirtyPaths {
    */
   dropUnchanged(paths: Iterable<WorkspacePath>): boolean {
     const omitted = new Set(this.#omitted.map(({ path }) => path));
-    let isAnyLeft = this.#everything !== undefined;
-    for (const path of paths) {
-      if (!this.#dirty.has(path)) continue;
-      if (!omitted.has(path) && this.#worktree.isUnchanged(path)) this.#dirty.delete(path);
-      else isAnyLeft = true;
-    }
-    return isAnyLeft;
+    const dirty = [...paths].filter((path) => this.#dirty.has(path));
+    for (const path of this.#worktree.unchangedAmong(dirty.filter((one) => !omitted.has(one))))
+      this.#dirty.delete(path);
+    return this.#everything !== undefined || dirty.some((path) => this.#dirty.has(path));
   }
 
   /**

@@ -1,7 +1,8 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import { childOf, foldersAbove, isWithin, type WorkspacePath } from "../../core/values/path.ts";
+import type { Verdict } from "../../core/filter/filter.ts";
 import type { Omission } from "../../core/records/coverage.ts";
-import type { Explanation, PathStat } from "../../worktree/worktree.ts";
+import type { PathStat } from "../../worktree/worktree.ts";
 import { isGitState } from "../capture/git-state.ts";
 import { personalRules } from "../capture/kept-trees.ts";
 import type { Context } from "../log/context.ts";
@@ -21,7 +22,7 @@ import type { ReadyWrite } from "./ready-write.ts";
 export interface PlaceOfWrite {
   readonly path: WorkspacePath;
   /** The verdict of the rules on the path. */
-  readonly verdict: Explanation | undefined;
+  readonly verdict: Verdict | undefined;
   readonly stat: PathStat;
 }
 

@@ -44,6 +44,30 @@ async function expectDone(rig: WriteBackRig): Promise<void> {
   expect((await verify(rig.context)).problems).toEqual([]);
 }
 
+/** Replaces this number of files with one round. Returns how often the disk and the log were asked meanwhile. */
+async function costOf(files: number): Promise<{ lstats: number; opens: number; reads: number }> {
+  const names = Array.from({ length: files }, (_, i) => `f${i}`);
+  await using rig = await WriteBackRig.create(Object.fromEntries(names.map((name) => [name, "1"])));
+  await rig.writeAll(names.map((name) => [name, "2"]));
+  const cost = { lstats: 0, opens: 0, reads: 0 };
+  const { seen, context } = rig;
+  const [lstat, open, read] = [seen.lstat.bind(seen), seen.open.bind(seen), context.log.read.bind(context.log)];
+  seen.lstat = (path) => {
+    cost.lstats += 1;
+    return lstat(path);
+  };
+  seen.open = (path, how, mode) => {
+    if (how === "read" || how === "folder") cost.opens += 1;
+    return open(path, how, mode);
+  };
+  context.log.read = (from) => {
+    cost.reads += 1;
+    return read(from);
+  };
+  await rig.writeAll(names.map((name) => [name, "3"]));
+  return cost;
+}
+
 describe("writes that share a commit", () => {
   it("are one operation each, opened with one append and closed with another", async () => {
     await using rig = await WriteBackRig.create(BEFORE);
@@ -86,6 +110,14 @@ describe("writes that share a commit", () => {
       if (recordId.startsWith("intent:") && state === "done") closed.push(summary ?? "");
     }
     expect(closed).toEqual(calls.map(([path]) => `write ${path}`));
+  });
+
+  it("look at each file a few times, open no folder for each, and read no line of the log again", async () => {
+    const few = await costOf(5);
+    const many = await costOf(25);
+    expect(many.reads).toBe(few.reads);
+    expect(many.opens).toBe(few.opens);
+    expect((many.lstats - few.lstats) / 20).toBeLessThanOrEqual(9);
   });
 
   it("are done, and the one whose path somebody edits at that moment is tried again after the edit", async () => {

@@ -1,11 +1,12 @@
 import type { Entry, Change } from "../../core/values/entry.ts";
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
+import type { Verdict } from "../../core/filter/filter.ts";
 import { hasGitName, isGitName } from "../../core/filter/git-name.ts";
 import { isHash } from "../../core/values/hash.ts";
 import { splitRoot, type WorkspacePath, isWithin } from "../../core/values/path.ts";
 import { intentOfRequest } from "../../core/records/records.ts";
 import { isInStaging } from "../../core/tree/staging-folder.ts";
-import type { Explanation, PathStat } from "../../worktree/worktree.ts";
+import type { JudgedPath, PathStat } from "../../worktree/worktree.ts";
 import { type Context, isHosted } from "../log/context.ts";
 import { refuseErased } from "../facts/erased-look.ts";
 import { refuseTakenId } from "../facts/taken-ids.ts";
@@ -188,9 +189,9 @@ function folderTarget(context: Context, kept: Promise<void>): WriteTarget {
 async function prepare(context: Context, writes: readonly ReadyWrite[]): Promise<PreparedRound> {
   const decided = new Map<ReadyWrite, Outcome>();
   const asIs = new Set<ReadyWrite>();
-  const verdicts = await verdictsOn(context, writes);
+  const judged = await judgedPaths(context, writes);
   for (const write of writes) {
-    const before = await decideBefore(context, write, verdicts);
+    const before = await decideBefore(context, write, judged);
     if (before === "as-it-is") asIs.add(write);
     else if (before !== "by-name") decided.set(write, before);
   }
@@ -320,18 +321,18 @@ function pathsOf(write: ReadyWrite): WorkspacePath[] {
 type DecidedBefore = Outcome | "by-name" | "as-it-is";
 
 /**
- * Returns the verdicts of the rules on the paths of the writes, by path. Returns an empty map if the rules cannot be
- * applied to one of the paths. The caller then asks about the paths of each write separately, so that only the write
- * with the faulty path fails.
+ * Returns the verdicts of the rules on the paths of the writes, and the stats of these paths, by path. Returns an empty
+ * map if the rules cannot be applied to one of the paths. The caller then asks about the paths of each write
+ * separately, so that only the write with the faulty path fails.
  */
-async function verdictsOn(
+async function judgedPaths(
   { worktree }: Context,
   writes: readonly ReadyWrite[],
-): Promise<ReadonlyMap<WorkspacePath, Explanation>> {
+): Promise<ReadonlyMap<WorkspacePath, JudgedPath>> {
   const paths = writes.flatMap(pathsOf);
   try {
-    const verdicts = await worktree.explainAll(paths);
-    return new Map(verdicts.map((verdict, i) => [paths[i] as WorkspacePath, verdict]));
+    const judged = await worktree.judgeAll(paths);
+    return new Map(judged.map((one, i) => [paths[i] as WorkspacePath, one]));
   } catch (error) {
     if (!(error instanceof ChronicleError) && errnoOf(error) === undefined) throw error;
     return new Map();
@@ -344,26 +345,25 @@ async function verdictsOn(
 async function decideBefore(
   context: Context,
   write: ReadyWrite,
-  known: ReadonlyMap<WorkspacePath, Explanation>,
+  known: ReadonlyMap<WorkspacePath, JudgedPath>,
 ): Promise<DecidedBefore> {
   try {
     const { session } = write.by;
     if (session !== undefined) await refuseTakenId(context, session);
     const paths = pathsOf(write);
-    const verdicts = await Promise.all(
-      paths.map(async (path) => known.get(path) ?? (await context.worktree.explain(path))),
-    );
-    paths.forEach((path, i) => refuseUntouchable(path, verdicts[i]));
-    const stats = await context.worktree.stats(paths);
+    const own = paths.flatMap((path) => known.get(path) ?? []);
+    const judged = own.length === paths.length ? own : await context.worktree.judgeAll(paths);
+    paths.forEach((path, i) => refuseUntouchable(path, judged[i]));
     await refuseLeftOut(
       context,
       write,
-      paths.map((path, i) => ({ path, verdict: verdicts[i], stat: stats[i] })),
+      paths.map((path, i) => ({ path, verdict: judged[i], stat: judged[i]?.stat })),
     );
-    const isFolder = stats.some((stat) => typeof stat === "object" && stat.kind === "dir");
-    if (!isFolder && verdicts.every(({ tracked }) => tracked)) return "by-name";
+    const isFolder = judged.some(({ stat }) => typeof stat === "object" && stat.kind === "dir");
+    if (!isFolder && judged.every(({ tracked }) => tracked)) return "by-name";
     const present = new Map<WorkspacePath, Entry | undefined>();
-    for (const [i, path] of paths.entries()) present.set(path, await entryAt(context, { path, stat: stats[i], write }));
+    for (const [i, path] of paths.entries())
+      present.set(path, await entryAt(context, { path, stat: judged[i]?.stat, write }));
     const decided = await decideOn(context, write, present);
     if (decided === "by-name" && isFolder) {
       // A capture would record parts of the folder even if the write is refused later, so the folder is only scanned.
@@ -380,7 +380,7 @@ async function decideBefore(
  * Refuses a path in Chronicle's staging folder or in a git repository's own state. In a repository's own state, a write
  * could place a hook that the next `git commit` runs.
  */
-function refuseUntouchable(path: WorkspacePath, verdict: Explanation | undefined): void {
+function refuseUntouchable(path: WorkspacePath, verdict: Verdict | undefined): void {
   // Some file systems treat other names (such as `.GIT`) as `.git`. These names are always refused. The name `.git`
   // itself is allowed if a rule includes it.
   const isLikeGit = namesIn(path).some((name) => name !== ".git" && isGitName(name));

@@ -309,9 +309,10 @@ function finishFile(
   if (done.size !== after.size) {
     throw new ChronicleError("BLOB_CORRUPT", `the content has ${done.size} bytes, not ${after.size}`);
   }
-  giveToOwner(disk, step, file);
+  const written = disk.fstat(file.fd);
+  const owned = giveToOwner(disk, step, file, written) ? disk.fstat(file.fd) : written;
   const { modes } = step.root.traits;
-  const made = modes ? withMode(disk, file, after.mode) : disk.fstat(file.fd);
+  const made = modes ? withMode(disk, file, after.mode, owned) : owned;
   // Writing and changing the owner clear setuid and setgid, so these bits are set last.
   if ((after.mode & 0o6000) !== 0 && modes) disk.chmod(file.fd, after.mode);
   if (request.keepMtime === true && isKeptTime(after.mtimeMs)) disk.setMtime(file.fd, timeNsOf(after));
@@ -372,11 +373,11 @@ function folderOwner(step: Step): Owner | undefined {
 }
 
 /**
- * Gives the file to the owner that `ownerFor` returns. Returns false if `ownerFor` returns `undefined`. If the system
- * does not permit the change, notes the owner of a replaced file in the step.
+ * Gives the file, whose stat is `made`, to the owner that `ownerFor` returns. Returns false if `ownerFor` returns
+ * `undefined`. If the system does not permit the change, notes the owner of a replaced file in the step.
  */
-function giveToOwner(disk: Disk, step: Step, { fd }: OpenedFile): boolean {
-  const owner = ownerFor(step, disk.fstat(fd));
+function giveToOwner(disk: Disk, step: Step, { fd }: OpenedFile, made = disk.fstat(fd)): boolean {
+  const owner = ownerFor(step, made);
   if (owner === undefined) return false;
   if (!disk.give(fd, owner) && replacedOwner(step) !== undefined) step.lostOwner = owner;
   return true;

@@ -415,8 +415,7 @@ const PLAIN = 0o777;
  * Sets the permission bits of an open file. Does nothing if the file has them already, or if the file system keeps no
  * modes. Returns the new stat.
  */
-export function withMode(disk: Disk, { fd }: { readonly fd: number }, mode: number): FileStat {
-  const stat = disk.fstat(fd);
+export function withMode(disk: Disk, { fd }: { readonly fd: number }, mode: number, stat = disk.fstat(fd)): FileStat {
   if (((stat.mode ^ mode) & PLAIN) === 0) return stat;
   try {
     disk.chmod(fd, (mode & PLAIN) | (stat.mode & ~PLAIN));

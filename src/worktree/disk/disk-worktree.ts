@@ -11,6 +11,7 @@ import type {
   CheckReport,
   CheckRequest,
   Explanation,
+  JudgedPath,
   KnownPath,
   OnChanged,
   PathStat,
@@ -24,7 +25,7 @@ import type {
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { childOf, comparePaths, pathInRoot, splitRoot } from "../../core/values/path.ts";
 import { applyChanges, checkChanges, cleanUpApply } from "../apply/apply.ts";
-import { areStill, isUnchanged } from "../scan/are-still.ts";
+import { areStill, unchangedAmong } from "../scan/are-still.ts";
 import { dropSharedMemory, liveDatabases, type LiveDatabase, type PlacedFile } from "../live-databases.ts";
 import { ConfinedFs } from "../files/confined-fs.ts";
 import type { UnappliedRules } from "../../core/records/coverage.ts";
@@ -36,8 +37,7 @@ import { EXCLUDE_FILE, gitOf } from "../scan/root-filter.ts";
 import { trackedOf } from "../git/root-git.ts";
 import { EarlyStage } from "../apply/early-stage.ts";
 import { PlainFolders } from "../apply/plain-folders.ts";
-import type { Verdict } from "../../core/filter/filter.ts";
-import { type GitOfRoot, judgeOnDisk, leftOutOnDisk, unreadableNow } from "../scan/explain-on-disk.ts";
+import { type GitOfRoot, type Judge, judgeOnDisk, leftOutOnDisk, unreadableNow } from "../scan/explain-on-disk.ts";
 import { inspectPath, readPath } from "../files/inspect.ts";
 import { holdsPlaces, sweepMet, sweepPlaces, sweepStaging } from "../apply/staging.ts";
 import { discardStatCache, loadStatCache, saveStatCache } from "../scan/stat-cache-file.ts";
@@ -230,8 +230,9 @@ export class DiskWorktree implements Worktree {
     return areStill({ cache, roots: this.#open, rootOf: (path) => this.#rootOf(path) }, entries);
   }
 
-  isUnchanged(path: WorkspacePath): boolean {
-    return isUnchanged({ cache: this.#load().cache, rootOf: (one) => this.#rootOf(one) }, path);
+  unchangedAmong(paths: readonly WorkspacePath[]): readonly WorkspacePath[] {
+    const { cache } = this.#load();
+    return unchangedAmong({ cache, roots: this.#open, rootOf: (path) => this.#rootOf(path) }, paths);
   }
 
   databases(paths: readonly WorkspacePath[]): readonly LiveDatabase[] {
@@ -298,13 +299,16 @@ export class DiskWorktree implements Worktree {
   }
 
   async explain(path: WorkspacePath): Promise<Explanation> {
-    const [only] = await this.explainAll([path]);
-    return only ?? { tracked: false, rule: "default" };
+    const { open, inner } = this.#rootOf(path);
+    using fs = open.fs;
+    const unreadable = unreadableNow(fs, inner);
+    const judge = judgeOnDisk(fs, open.root, this.#gitOf(open));
+    return { ...judge(inner, statOf(fs, inner)), ...optional({ unreadable }) };
   }
 
-  async explainAll(paths: readonly WorkspacePath[]): Promise<readonly Explanation[]> {
-    const judges = new Map<OpenRoot, (inner: WorkspacePath) => Verdict>();
-    const judgeOf = (open: OpenRoot): ((inner: WorkspacePath) => Verdict) => {
+  async judgeAll(paths: readonly WorkspacePath[]): Promise<readonly JudgedPath[]> {
+    const judges = new Map<OpenRoot, Judge>();
+    const judgeOf = (open: OpenRoot): Judge => {
       const judge = judges.get(open) ?? judgeOnDisk(open.fs, open.root, this.#gitOf(open));
       judges.set(open, judge);
       return judge;
@@ -312,8 +316,8 @@ export class DiskWorktree implements Worktree {
     try {
       return paths.map((path) => {
         const { open, inner } = this.#rootOf(path);
-        const unreadable = unreadableNow(open.fs, inner);
-        return { ...judgeOf(open)(inner), ...optional({ unreadable }) };
+        const stat = statOf(open.fs, inner);
+        return { ...judgeOf(open)(inner, stat), stat };
       });
     } finally {
       for (const { fs } of this.#open) fs.release();

@@ -8,6 +8,7 @@ import type {
   ApplyRequest,
   CheckReport,
   CheckRequest,
+  JudgedPath,
   KnownPath,
   PathStat,
   ScanReport,
@@ -88,9 +89,9 @@ export class HostedWorktree implements Worktree {
     return entries.every((entry, i) => entry.kind !== "dir" && sameEntry(present[i], entry));
   }
 
-  /** Returns false, because there is no stat that could prove that a path is unchanged. */
-  isUnchanged(): boolean {
-    return false;
+  /** Returns no path, because there is no stat that could prove that a path is unchanged. */
+  unchangedAmong(): readonly WorkspacePath[] {
+    return [];
   }
 
   /** Returns `undefined` for each path, because no path is on a disk. */
@@ -136,8 +137,8 @@ export class HostedWorktree implements Worktree {
     return { tracked: true, rule: "default" };
   }
 
-  async explainAll(paths: readonly WorkspacePath[]): Promise<readonly Verdict[]> {
-    return paths.map(() => ({ tracked: true, rule: "default" }));
+  async judgeAll(paths: readonly WorkspacePath[]): Promise<readonly JudgedPath[]> {
+    return paths.map(() => ({ tracked: true, rule: "default", stat: undefined }));
   }
 
   check(request: CheckRequest): Promise<CheckReport> {

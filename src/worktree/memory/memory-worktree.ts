@@ -30,6 +30,7 @@ import type {
   ApplyRequest,
   CheckReport,
   CheckRequest,
+  JudgedPath,
   KnownPath,
   PathStat,
   ScanReport,
@@ -158,7 +159,11 @@ export class MemoryWorktree implements Worktree {
     });
   }
 
-  isUnchanged(path: WorkspacePath): boolean {
+  unchangedAmong(paths: readonly WorkspacePath[]): readonly WorkspacePath[] {
+    return paths.filter((path) => this.#isAsRemembered(path));
+  }
+
+  #isAsRemembered(path: WorkspacePath): boolean {
     const [known, node] = [this.#known.get(path), this.files.get(path)];
     if (known === undefined || node === undefined || known.racy || known.entry.kind === "dir") return false;
     return nameOf(path) !== ".gitignore" && isSameStat(known.stat, node.stat);
@@ -209,8 +214,10 @@ export class MemoryWorktree implements Worktree {
     return left;
   }
 
-  explainAll(paths: readonly WorkspacePath[]): Promise<readonly Verdict[]> {
-    return Promise.all(paths.map((path) => this.explain(path)));
+  judgeAll(paths: readonly WorkspacePath[]): Promise<readonly JudgedPath[]> {
+    return Promise.all(
+      paths.map(async (path) => ({ ...(await this.explain(path)), stat: this.files.get(path)?.stat })),
+    );
   }
 
   async explain(path: WorkspacePath): Promise<Verdict> {

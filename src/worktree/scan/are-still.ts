@@ -3,6 +3,8 @@ import { heldEntry, type FolderTraits } from "../../core/tree/folder-traits.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import { nameOf, type WorkspacePath } from "../../core/values/path.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
+import type { FileStat } from "../../disk/disk.ts";
+import type { ConfinedFs } from "../files/confined-fs.ts";
 import { isSameStat } from "../files/same-stat.ts";
 import { type OpenRoot, RULING } from "./scan.ts";
 import type { StatCache } from "./stat-cache.ts";
@@ -45,16 +47,33 @@ export async function areStill({ cache, roots, rootOf }: StillContext, entries: 
   }
 }
 
-/** See `Worktree.isUnchanged`. */
-export function isUnchanged({ cache, rootOf }: Omit<StillContext, "roots">, path: WorkspacePath): boolean {
-  const known = cache.get(path);
-  if (known === undefined || known.racy || known.entry.kind === "dir" || RULING.has(nameOf(path))) return false;
-  const { open, inner } = rootOf(path);
-  using fs = open.fs;
-  if (!open.traits.ctime) return false;
+/** See `Worktree.unchangedAmong`. */
+export function unchangedAmong(
+  { cache, roots, rootOf }: StillContext,
+  paths: readonly WorkspacePath[],
+): WorkspacePath[] {
+  const asked = new Map<OpenRoot, boolean>();
+  const hasTimes = (open: OpenRoot): boolean => {
+    const known = asked.get(open) ?? open.traits.ctime;
+    asked.set(open, known);
+    return known;
+  };
+  try {
+    return paths.filter((path) => {
+      const known = cache.get(path);
+      if (known === undefined || known.racy || known.entry.kind === "dir" || RULING.has(nameOf(path))) return false;
+      const { open, inner } = rootOf(path);
+      return hasTimes(open) && isStatOf(open.fs, inner, known.stat);
+    });
+  } finally {
+    for (const { fs } of roots) fs.release();
+  }
+}
+
+function isStatOf(fs: ConfinedFs, inner: WorkspacePath, stat: FileStat): boolean {
   try {
     const now = fs.lstat(inner);
-    return now !== undefined && isSameStat(known.stat, now);
+    return now !== undefined && isSameStat(stat, now);
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
     return false;

@@ -3,7 +3,7 @@ import { type WorkspacePath, isHeldBy, nameOf, parentOf, ROOT } from "../../core
 import { unitDatabaseOf } from "../../core/tree/sqlite-unit.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
 import { isDatabaseFile } from "../files/read-sqlite.ts";
-import type { TrackedRoot } from "../worktree.ts";
+import type { PathStat, TrackedRoot } from "../worktree.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import { compileFilter } from "../../core/filter/ignore.ts";
 import { isInStaging } from "../../core/tree/staging-folder.ts";
@@ -28,10 +28,16 @@ function readerOf(fs: ConfinedFs, root: TrackedRoot, git: GitNow): RuleReader {
 }
 
 /**
+ * Returns the verdict of the rules on a path of a root. `stat`: the stat of the path. If this user may not read the
+ * stat, the rules judge the path as a file.
+ */
+export type Judge = (inner: WorkspacePath, stat: PathStat) => Verdict;
+
+/**
  * Returns a function that judges a path of a root by its filter and the ignore files that are on disk now. The function
  * reads the rules of each folder once.
  */
-export function judgeOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): (inner: WorkspacePath) => Verdict {
+export function judgeOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): Judge {
   const { only } = root;
   if (only !== undefined) {
     return (inner) =>
@@ -40,10 +46,11 @@ export function judgeOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): 
         : { tracked: false, rule: "exclude", pattern: only };
   }
   const rulesOf = folderRules(fs, root, git);
-  return (inner) => {
+  return (inner, stat) => {
     if (inner === "") return { tracked: true, rule: "default" };
     if (isInStaging(inner)) return { tracked: false, rule: "staging" };
-    return orGits(git.own, inner, rulesOf(parentOf(inner)).scope.judge(nameOf(inner), isFolder(fs, inner)));
+    const isFolder = typeof stat === "object" && stat.kind === "dir";
+    return orGits(git.own, inner, rulesOf(parentOf(inner)).scope.judge(nameOf(inner), isFolder));
   };
 }
 
@@ -112,16 +119,3 @@ export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | un
 
 /** Errnos of opening a path that was removed or replaced after its stat was read. */
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
-
-/**
- * True if the path is a folder. False if this user may not read the stat; in that case, the rules judge the path as a
- * file.
- */
-function isFolder(fs: ConfinedFs, inner: WorkspacePath): boolean {
-  try {
-    return fs.lstat(inner)?.kind === "dir";
-  } catch (error) {
-    if (errnoOf(error) !== "EACCES") throw error;
-    return false;
-  }
-}
