@@ -14,6 +14,10 @@ export interface StatesParts {
   readonly folder?: string;
   readonly nested?: readonly string[];
   readonly useGitignore?: boolean;
+  /** Milliseconds since the epoch. Default: the clock of the machine. */
+  readonly clock?: () => number;
+  /** The folder in which git folders are kept. Default: none are kept. */
+  readonly keptFolders?: string;
   /** Called after each run of git, with its arguments. */
   readonly onRun?: (args: readonly string[]) => void;
 }
@@ -39,7 +43,8 @@ export function statesOf(project: GitProject, parts: StatesParts = {}): DiskGitS
       onRun?.(command.args);
       return result;
     },
-    clock: Date.now,
+    clock: parts.clock ?? Date.now,
+    ...(parts.keptFolders === undefined ? {} : { keptFolders: parts.keptFolders }),
     newId: () => `id${(ids += 1)}`,
   });
 }

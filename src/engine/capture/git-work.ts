@@ -5,10 +5,8 @@ import {
   composeGit,
   decodeGitChanges,
   decodeGitRecord,
-  decodeGitStates,
   encodeGitChanges,
   encodeGitRecord,
-  encodeGitStates,
   GIT,
   GIT_FILE,
   gitHeadOf,
@@ -26,7 +24,7 @@ import type { Hash } from "../../core/values/hash.ts";
 import { childOf, type WorkspacePath } from "../../core/values/path.ts";
 import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 import type { EventRow } from "../../storage/index-store.ts";
-import type { KeepBudget, KeepContent } from "../../worktree/git-states.ts";
+import type { GitReading, KeepBudget, KeepContent } from "../../worktree/git-states.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { openActions } from "../facts/actions.ts";
 import { erasedContents } from "../facts/contents-of-history.ts";
@@ -34,6 +32,7 @@ import { openSessions } from "../facts/brackets.ts";
 import { privatesGivenUp } from "../facts/pruning.ts";
 import { answer } from "../log/answer.ts";
 import type { Context } from "../log/context.ts";
+import { gitStatesIn, putGitStates } from "../log/git-plans.ts";
 import { workspaceRecord } from "../log/own-record.ts";
 import { privateRoom, refuseBeyondPrivateRoom } from "../log/private-room.ts";
 import { readEvents } from "../log/read-events.ts";
@@ -48,7 +47,6 @@ import { mayKeep } from "./keep-aside.ts";
 
 /** The state of the repositories when some work begins. */
 export interface GitBefore {
-  readonly states: readonly GitState[];
   /** The blob with the states, which the record of the work names. `undefined` if no state was kept. */
   readonly git: Aside | undefined;
   readonly notes: readonly string[];
@@ -56,7 +54,7 @@ export interface GitBefore {
   readonly nested: readonly WorkspacePath[];
 }
 
-const NO_GIT: GitBefore = { states: [], git: undefined, notes: [], nested: [] };
+const NO_GIT: GitBefore = { git: undefined, notes: [], nested: [] };
 
 /**
  * Reads and keeps the state of the repositories. Keeps nothing if the workspace keeps no files aside, or while work off
@@ -81,8 +79,8 @@ export async function keepGit(context: Context): Promise<GitBefore> {
         };
         const { states, notes } = await readStates(context, keep, true);
         if (states.length === 0) return { ...none, notes };
-        const plan = await batch.put(encodeGitStates(states));
-        return { states, git: { plan, until: untilOf(context) }, notes, nested };
+        const plan = await putGitStates(context, batch, states);
+        return { git: { plan, until: untilOf(context) }, notes, nested };
       }),
     (note) => ({ ...none, notes: [note] }),
   );
@@ -102,11 +100,7 @@ export async function withNewRepositories(context: Context, kept: GitBefore): Pr
  * Reads the states of all repositories. Reads everything again if the store no longer has a content that an earlier
  * reading stored. `withFolders`: true if the git folders are kept, too, so that an undo can restore them.
  */
-async function readStates(
-  context: Context,
-  keep: KeepContent,
-  withFolders = false,
-): Promise<Pick<GitBefore, "states" | "notes">> {
+async function readStates(context: Context, keep: KeepContent, withFolders = false): Promise<GitReading> {
   const { git, blobs } = context;
   const put = new Set<Hash>();
   const noting: KeepContent = async (content) => {
@@ -209,14 +203,13 @@ export async function gitChangesOf(context: Context, owner: GitOwner): Promise<G
   return orNote(
     () =>
       withBatch(context.blobs, async (batch) => {
-        const bytes = await context.blobs.get(git.plan);
-        if (bytes === undefined) return NOTHING;
+        const begun = await gitStatesIn(context, git.plan);
+        if (begun === undefined) return NOTHING;
         const kept = new Contents(context, batch);
         const { states, notes } = await readStates(context, kept.put);
         const others = await recordedSince(context, owner);
         const found: GitChange[] = [];
         const told = [...notes];
-        const begun = decodeGitStates(bytes);
         const branches: LeftBranch[] = [];
         const budget = keepBudgetOf(context);
         addAll(told, notesOfNew(begun, states));

@@ -1,6 +1,6 @@
 import type { Aside } from "../../core/records/aside.ts";
 import type { Omission } from "../../core/records/coverage.ts";
-import { decodeGitStates } from "../../core/records/git-record.ts";
+import type { GitState } from "../../core/records/git-record.ts";
 import type { Entry } from "../../core/values/entry.ts";
 import { decodePlan } from "../../core/tree/plan.ts";
 import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
@@ -9,6 +9,7 @@ import type { KeepLost } from "../../worktree/git-states.ts";
 import type { LoggedAction, Session } from "../facts/actions.ts";
 import { erasedContents } from "../facts/contents-of-history.ts";
 import type { Context } from "../log/context.ts";
+import { gitStatesIn } from "../log/git-plans.ts";
 import { beyondPrivateRoom, privateRoom } from "../log/private-room.ts";
 import { shownPath } from "../log/shape.ts";
 import { GIT_STATE } from "./git-state.ts";
@@ -48,8 +49,8 @@ export async function lostGit(
 ): Promise<LostGitFolders> {
   if (git === undefined) return NOTHING_LOST;
   try {
-    const bytes = await context.blobs.get(git.plan);
-    return bytes === undefined ? NOTHING_LOST : await storeLost(context, bytes, isKept);
+    const states = await gitStatesIn(context, git.plan);
+    return states === undefined ? NOTHING_LOST : await storeLost(context, states, isKept);
   } catch (error) {
     return { ...NOTHING_LOST, notes: [`a git folder that was removed cannot be brought back: ${gitTrouble(error)}`] };
   }
@@ -72,7 +73,7 @@ export async function lostUnseen(
 
 async function storeLost(
   context: Context,
-  plan: Buffer,
+  states: readonly GitState[],
   isKept: (path: WorkspacePath) => boolean | Promise<boolean>,
 ): Promise<LostGitFolders> {
   const erased = await erasedContents(context);
@@ -91,7 +92,7 @@ async function storeLost(
     const trees: Omission[] = [];
     const entries = new Map<WorkspacePath, Entry>();
     const notes: string[] = [];
-    for (const state of decodeGitStates(plan)) {
+    for (const state of states) {
       const lost = (await isKept(state.path)) ? undefined : await context.git.lost(state, keep);
       if (lost === undefined) continue;
       if ("problem" in lost) {

@@ -5,6 +5,7 @@ import type { Hash } from "../../core/values/hash.ts";
 import type { EventRow, PrivateBound } from "../../storage/index-store.ts";
 import { formatBytes } from "../../core/values/duration.ts";
 import type { Context, HistoryContext } from "../log/context.ts";
+import { blobsNamedByGit } from "../log/git-plans.ts";
 import { privateRoom } from "../log/private-room.ts";
 import { HistoryNeeds, privateContents, PRIVATE_PREFIXES } from "../log/history-needs.ts";
 import { readEvents } from "../log/read-events.ts";
@@ -137,7 +138,11 @@ async function contentsOf(
   needs.finish();
   const ids = new Map<Hash, number>();
   const named = new Map<number, Set<number>>();
-  for await (const { hash, seq, isList } of privateContents(context.blobs, needs, context.now())) {
+  const blobs = {
+    get: (hash: Hash) => context.blobs.get(hash),
+    namedByGit: (plan: Hash) => blobsNamedByGit(context, plan),
+  };
+  for await (const { hash, seq, isList } of privateContents(blobs, needs, context.now())) {
     if (isList === true) continue;
     const id = ids.get(hash) ?? ids.size;
     ids.set(hash, id);

@@ -174,7 +174,7 @@ export async function* privateContentsLeft(
  * that plans name.
  */
 export async function* privateContents(
-  blobs: Pick<BlobStore, "get">,
+  blobs: PrivateBlobs,
   { privates, erasures }: Pick<HistoryNeeds, "privates" | "erasures">,
   now: number,
 ): AsyncGenerator<PrivateContent> {
@@ -185,12 +185,22 @@ export async function* privateContents(
     if (prompt !== undefined && Date.parse(prompt.until) > now)
       yield { ...place, hash: prompt.content, mayBeGone: true, kind: "prompt" };
     if (git !== undefined && isKeptAt(git, now)) {
-      const bytes = await blobs.get(git.plan);
-      const named = bytes === undefined ? [] : blobsOfGit(bytes);
-      for (const hash of [git.plan, ...named]) if (!erasures.license(hash, seq)) yield { ...place, hash, kind: "git" };
+      for (const hash of [git.plan, ...(await namedByGit(blobs, git.plan))])
+        if (!erasures.license(hash, seq)) yield { ...place, hash, kind: "git" };
     }
     if (aside !== undefined && isKeptAt(aside, now)) yield* keptAside(blobs, aside, { erasures, place });
   }
+}
+
+/** The store, and optionally a faster way to the blobs that a plan of git names (see `blobsNamedByGit`). */
+interface PrivateBlobs extends Pick<BlobStore, "get"> {
+  readonly namedByGit?: (plan: Hash) => Promise<readonly Hash[]>;
+}
+
+async function namedByGit(blobs: PrivateBlobs, plan: Hash): Promise<readonly Hash[]> {
+  if (blobs.namedByGit !== undefined) return blobs.namedByGit(plan);
+  const bytes = await blobs.get(plan);
+  return bytes === undefined ? [] : blobsOfGit(bytes);
 }
 
 /** Yields the plan of kept-aside files, and the contents that the plan names and that are not erased. */

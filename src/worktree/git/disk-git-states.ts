@@ -2,6 +2,7 @@ import { parseGitIndex, UnusableIndex } from "../../core/filter/git-index.ts";
 import {
   GIT_FILE,
   type GitChange,
+  type GitFolder,
   type GitItem,
   isGitHash,
   isGitRef,
@@ -13,7 +14,7 @@ import { errnoOf } from "../../core/values/errors.ts";
 import { decodeName, parentOf, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
-import { ConfinedFs } from "../files/confined-fs.ts";
+import { optional } from "../../util/optional.ts";
 import type {
   ApplyGit,
   ContentOf,
@@ -43,11 +44,12 @@ import {
 import type { GitRepository } from "./git-repository.ts";
 import type { GitUser } from "./git-settings.ts";
 import { type GitFolderPair, UnreadableGit } from "./git-folder-pair.ts";
-import { collectKept, keptObjects, KeptFolders } from "./kept-folders.ts";
+import { collectKept, type FolderMemory, keptObjects, KeptFolders } from "./kept-folders.ts";
 import { isLost, lostFolder } from "./lost-folder.ts";
 import { GitStateReader } from "./read-git-state.ts";
 import { readHeadLog } from "./read-head-log.ts";
 import { type GitCommand, type GitOutput, type RunGit, safeGit } from "./run-git.ts";
+import { NotingFs, SeenPaths } from "./seen-paths.ts";
 import { STASH_LOG } from "./table-refs.ts";
 import { normalize } from "node:path";
 
@@ -72,6 +74,13 @@ interface OpenRepository extends GitFolderPair {
   readonly reader: GitStateReader;
 }
 
+/** The state of a repository, and the paths that were looked at to read it. */
+interface KnownState {
+  readonly of: OpenRepository;
+  readonly state: GitState;
+  readonly seen: SeenPaths;
+}
+
 /** The limits, in milliseconds and bytes, for keeping the objects that one command made unreachable. */
 const MOST_KEEP_MS = 10_000;
 const MOST_KEPT_BYTES = 64 * 1024 ** 2;
@@ -82,6 +91,9 @@ export class DiskGitStates implements GitStates {
   readonly #options: DiskGitOptions;
   readonly #files: GitFiles;
   readonly #open = new Map<WorkspacePath, OpenRepository>();
+  readonly #states = new Map<WorkspacePath, KnownState>();
+  readonly #wholes = new WeakMap<GitState, GitState>();
+  readonly #folders: FolderMemory = new Map();
   #isForgotten = false;
 
   constructor(options: DiskGitOptions) {
@@ -109,16 +121,20 @@ export class DiskGitStates implements GitStates {
     const states: GitState[] = [];
     const notes: string[] = [];
     const folders = how === undefined ? undefined : this.#keptFolders(how);
-    for (const { path, found } of this.#find()) {
+    // All repositories are compared with what is remembered before the first one is read, so that each path that
+    // several of them share is looked at only once.
+    const found = this.#files.atOnce(() => this.#find().map((place) => ({ ...place, ...this.#known(place, folders) })));
+    for (const { path, found: repository, state, folder } of found) {
       try {
-        if (typeof found === "string") throw new UnreadableGit(found);
-        const repository = this.#opened(path, found);
-        const state = await repository.reader.read(path, keep);
-        const file = readGitFile(this.#rootOf(path), path);
-        if (file !== undefined) states.push(withValue(state, GIT_FILE, await keep(file)));
+        if (typeof repository === "string") throw new UnreadableGit(repository);
+        const now = state ?? (await this.#readState({ path, found: repository }, keep));
         // A git folder outside of the working tree is not removed together with the working tree, so it is not kept.
-        else if (folders === undefined || found.gitDir !== this.#absolute(path)) states.push(state);
-        else states.push({ ...state, folder: await folders.keep(path, repository, keep) });
+        const isKept = !now.values.has(GIT_FILE) && repository.gitDir === this.#absolute(path);
+        if (folders === undefined || !isKept) states.push(now);
+        else {
+          const kept = folder ?? (await folders.keep(path, this.#opened(path, repository), keep));
+          states.push(this.#whole(now, kept));
+        }
       } catch (error) {
         if (!(error instanceof UnreadableGit)) throw error;
         notes.push(`the state of ${nameOfRepository(path)} is not recorded: ${error.message}`);
@@ -127,6 +143,47 @@ export class DiskGitStates implements GitStates {
     await folders?.drop();
     if (folders !== undefined) this.#isForgotten = false;
     return { states, notes };
+  }
+
+  /** Returns what is remembered of a repository and has not changed since. */
+  #known(
+    { path, found }: RepositoryPlace,
+    folders: KeptFolders | undefined,
+  ): { readonly state?: GitState; readonly folder?: GitFolder } {
+    const known = this.#states.get(path);
+    if (known === undefined || typeof found === "string" || this.#opened(path, found) !== known.of) return {};
+    const state = known.seen.areStill(this.#files) ? known.state : undefined;
+    return optional({ state, folder: folders?.unchanged(path, this.#files) });
+  }
+
+  /** Reads the state of a repository, with the `.git` file that leads to it. */
+  async #readState(
+    { path, found }: { readonly path: WorkspacePath; readonly found: GitRepository },
+    keep: KeepContent,
+  ): Promise<GitState> {
+    const repository = this.#opened(path, found);
+    const root = this.#rootOf(path);
+    const seen = new SeenPaths(this.#nowNs());
+    const stops = [root, repository.own, repository.common].map((fs) => fs.noteIn(seen));
+    try {
+      this.#states.delete(path);
+      const read = await repository.reader.read(path, keep);
+      const file = readGitFile(root, path);
+      const state = file === undefined ? read : withValue(read, GIT_FILE, await keep(file));
+      if (seen.settle()) this.#states.set(path, { of: repository, state, seen });
+      return state;
+    } finally {
+      for (const stop of stops) stop();
+    }
+  }
+
+  /** Returns a state with its git folder. Returns the same object as the last time if both parts are the same objects. */
+  #whole(state: GitState, folder: GitFolder): GitState {
+    const known = this.#wholes.get(state);
+    if (known?.folder === folder) return known;
+    const whole = { ...state, folder };
+    this.#wholes.set(state, whole);
+    return whole;
   }
 
   async giveUpFolders(isIdle: KeepFolders["isIdle"]): Promise<void> {
@@ -142,7 +199,8 @@ export class DiskGitStates implements GitStates {
   #keptFolders(how: KeepFolders): KeptFolders | undefined {
     const { disk, keptFolders: place } = this.#options;
     if (place === undefined) return undefined;
-    return new KeptFolders({ ...how, disk, place, nowNs: () => this.#nowNs(), isForgotten: this.#isForgotten });
+    const nowNs = (): bigint => this.#nowNs();
+    return new KeptFolders({ ...how, disk, place, nowNs, isForgotten: this.#isForgotten, memory: this.#folders });
   }
 
   async lost(state: GitState, keep: KeepLost): Promise<LostGit | undefined> {
@@ -162,10 +220,10 @@ export class DiskGitStates implements GitStates {
   }
 
   /** Returns the tracked folder in which a path lies. */
-  #rootOf(path: WorkspacePath): ConfinedFs {
+  #rootOf(path: WorkspacePath): NotingFs {
     const { disk, roots } = this.#options;
     const { root: id } = splitRoot(path);
-    return new ConfinedFs(disk, roots().find((root) => root.id === id)?.folder ?? "");
+    return new NotingFs(disk, roots().find((root) => root.id === id)?.folder ?? "");
   }
 
   async valuesOf(path: WorkspacePath, names: readonly string[]): Promise<ReadonlyMap<string, string> | undefined> {
@@ -213,6 +271,8 @@ export class DiskGitStates implements GitStates {
   forget(): void {
     this.#isForgotten = true;
     this.#open.clear();
+    this.#states.clear();
+    this.#folders.clear();
   }
 
   async objectsOf(items: readonly GitItem[], contentOf: ContentOf): Promise<readonly string[]> {
@@ -319,13 +379,14 @@ export class DiskGitStates implements GitStates {
 
   #opened(path: WorkspacePath, { gitDir, commonDir, settings }: GitRepository): OpenRepository {
     const known = this.#open.get(path);
+    const { hashBytes, isBare } = settings;
     const isReftable = settings.refStorage === "reftable";
     const isSame = known?.own.root === gitDir && known.common.root === commonDir && known.isReftable === isReftable;
-    if (known !== undefined && isSame) return known;
+    if (isSame && known.hashBytes === hashBytes && known.isBare === isBare) return known;
     const { disk, clock } = this.#options;
-    const own = new ConfinedFs(disk, gitDir);
-    const common = gitDir === commonDir ? own : new ConfinedFs(disk, commonDir);
-    const folders = { own, common, hashBytes: settings.hashBytes, isBare: settings.isBare, isReftable };
+    const own = new NotingFs(disk, gitDir);
+    const common = gitDir === commonDir ? own : new NotingFs(disk, commonDir);
+    const folders = { own, common, hashBytes, isBare, isReftable };
     const reader = new GitStateReader(folders, () => BigInt(Math.floor(clock())) * 1_000_000n);
     const opened = { ...folders, reader };
     this.#open.set(path, opened);

@@ -4,7 +4,9 @@ import { sha256Bytes } from "../../core/values/hash.ts";
 import { parseGitIndex, UnusableIndex, type GitIndex } from "../../core/filter/git-index.ts";
 import { decodeName, pathToBytes } from "../../core/values/path.ts";
 import { readFully } from "../../disk/write-fully.ts";
+import { RecentMap } from "../../util/recent-map.ts";
 import { isRacy, isSameStat } from "../files/same-stat.ts";
+import { isSameUnlisted, SeenPaths } from "./seen-paths.ts";
 
 /** The maximum size, in bytes, of an index that is read. 256 MiB hold about two million paths. */
 const MOST_INDEX_BYTES = 256 * 1024 ** 2;
@@ -34,6 +36,9 @@ interface Seen {
   readonly read?: { readonly hashBytes: 20 | 32; readonly digest: string };
 }
 
+/** The number of results of readings that are remembered. */
+const MOST_RESULTS = 10_000;
+
 /**
  * Reads the files that determine git's rules: configurations, ignore files and indexes. Some of these files lie outside
  * of the workspace, and some of them can be written by an agent. Therefore every read is bounded, only regular files
@@ -45,6 +50,9 @@ export class GitFiles {
   readonly #texts = new Map<string, Known<GitText>>();
   readonly #indexes = new Map<string, Known<NamedIndex | { readonly problem: string }>>();
   readonly #seen = new Map<string, Seen>();
+  readonly #results = new RecentMap<string, { readonly seen: SeenPaths; readonly value: unknown }>(MOST_RESULTS);
+  /** The readings that are running (see `remembered`). */
+  readonly #readings = new Set<SeenPaths>();
   #isNoting = false;
   /** Maps each path that was looked at since `atOnce` began to its stat, and to the path with links resolved. */
   #found:
@@ -102,7 +110,30 @@ export class GitFiles {
   stat(path: string): FileStat | undefined {
     const stat = this.#stat(path);
     if (this.#isNoting) this.#seen.set(path, { path, stat });
+    for (const seen of this.#readings) seen.note(path, stat, "identity");
     return stat;
+  }
+
+  /**
+   * Returns the result of `work`. Remembers it under a key, and runs `work` again only if a path that `work` asked for
+   * has changed. The result must depend on nothing else.
+   */
+  remembered<T>(key: string, work: () => T): T {
+    return this.atOnce(() => {
+      const known = this.#results.get(key);
+      const looks = { peek: (path: string) => this.stat(path), real: (path: string) => this.real(path) };
+      if (known?.seen.areStill(looks) === true) return known.value as T;
+      const seen = new SeenPaths(this.#nowNs());
+      this.#readings.add(seen);
+      try {
+        const value = work();
+        if (seen.settle()) this.#results.put(key, { seen, value });
+        else this.#results.delete(key);
+        return value;
+      } finally {
+        this.#readings.delete(seen);
+      }
+    });
   }
 
   #stat(path: string): FileStat | undefined {
@@ -121,6 +152,7 @@ export class GitFiles {
    * work, because all repositories share the user's settings.
    */
   atOnce<T>(work: () => T): T {
+    if (this.#found !== undefined) return work();
     this.#found = { stats: new Map(), real: new Map() };
     try {
       return work();
@@ -135,7 +167,7 @@ export class GitFiles {
    */
   real(path: string): string | undefined {
     if (!path.isWellFormed()) return path;
-    return once(this.#found?.real, path, () => {
+    const real = once(this.#found?.real, path, () => {
       try {
         return this.#disk.realpath(path);
       } catch (error) {
@@ -143,6 +175,8 @@ export class GitFiles {
         return undefined;
       }
     });
+    for (const seen of this.#readings) seen.noteReal(path, real);
+    return real;
   }
 
   /**
@@ -222,14 +256,9 @@ export class GitFiles {
   }
 }
 
-/**
- * True if two stats show no change. The times of folders are not compared, because they change with each name that is
- * made in a folder. The names that matter have stats of their own.
- */
+/** True if two stats show no change, apart from the times of a folder. */
 function isSame(a: FileStat | undefined, b: FileStat | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  if (a.kind !== "dir" || b.kind !== "dir") return isSameStat(a, b);
-  return a.ino === b.ino && a.dev === b.dev && a.mode === b.mode && a.uid === b.uid;
+  return a === undefined || b === undefined ? a === b : isSameUnlisted(a, b);
 }
 
 /**

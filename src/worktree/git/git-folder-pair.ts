@@ -2,13 +2,14 @@ import { errnoOf } from "../../core/values/errors.ts";
 import { childOf, ROOT, type WorkspacePath } from "../../core/values/path.ts";
 import type { FileStat } from "../../disk/disk.ts";
 import type { ConfinedFs, OpenedFile } from "../files/confined-fs.ts";
+import type { NotingFs } from "./seen-paths.ts";
 
 /** The folders of a repository, each accessed without following a link. */
 export interface GitFolderPair {
   /** The folder of this working tree: HEAD, the index, unfinished operations. */
-  readonly own: ConfinedFs;
+  readonly own: NotingFs;
   /** The folder that all working trees share: refs, packed refs, stash. `common` can be the same object as `own`. */
-  readonly common: ConfinedFs;
+  readonly common: NotingFs;
   readonly hashBytes: 20 | 32;
   /** True if the repository has no main working tree, so that HEAD in `common` belongs to no working tree. */
   readonly isBare: boolean;

@@ -38,6 +38,12 @@ export interface GitRepository extends GitPlaces {
  */
 export type FoundRepository = GitRepository | { readonly problem: UnappliedRules } | undefined;
 
+interface ReadRepository {
+  readonly found: FoundRepository;
+  /** The folders in which git keeps the state of the repository. */
+  readonly folders: readonly string[];
+}
+
 /** Finds the repositories of one root in the way that git finds them. */
 export class RepositoryFinder {
   readonly #files: GitFiles;
@@ -77,24 +83,33 @@ export class RepositoryFinder {
 
   #open(top: string, place: TreePlace): FoundRepository {
     const name = `${top === "/" ? "" : top}/.git`;
+    const kind = this.#files.stat(name)?.kind;
+    if (kind === undefined || kind === "special") return undefined;
+    const { found, folders } = this.#files.remembered(`${this.#root}\0${top}`, () => this.#read(top, name, place));
+    for (const own of folders) this.#folders.add(own);
+    return found;
+  }
+
+  #read(top: string, name: string, place: TreePlace): ReadRepository {
     const source = place.folder === "" ? name : `${place.folder}/.git`;
     const stat = this.#files.stat(name);
-    if (stat === undefined || stat.kind === "special") return undefined;
-    const real = stat.kind === "symlink" ? this.#files.real(name) : name;
-    if (real === undefined) return undefined;
-    const kind = stat.kind === "symlink" ? this.#files.stat(real)?.kind : stat.kind;
+    const real = stat?.kind === "symlink" ? this.#files.real(name) : name;
+    if (real === undefined) return { found: undefined, folders: [] };
+    const kind = stat?.kind === "symlink" ? this.#files.stat(real)?.kind : stat?.kind;
     const gitDir = kind === "file" ? this.#linked(real, top) : real;
     const commonDir = gitDir === undefined ? undefined : this.#commonDir(gitDir);
     // As in git, the search passes over a `.git` folder that is no repository, but ends at a `.git` file that leads to
     // no repository.
     if (gitDir === undefined || commonDir === undefined) {
-      return kind === "file" ? { problem: { source, detail: "it leads to no git repository" } } : undefined;
+      const problem = { source, detail: "it leads to no git repository" };
+      return { found: kind === "file" ? { problem } : undefined, folders: [] };
     }
-    for (const own of new Set([gitDir, commonDir])) this.#folders.add(own);
+    const folders = [...new Set([gitDir, commonDir])];
     const settings = readGitSettings(this.#files, this.#user, { top, gitDir, commonDir });
     const problem = this.#refusal({ top, gitDir, commonDir }, settings);
-    if (problem !== undefined) return problem === "" ? undefined : { problem: { source, detail: problem } };
-    return { top, gitDir, commonDir, place, settings };
+    if (problem === "") return { found: undefined, folders };
+    if (problem !== undefined) return { found: { problem: { source, detail: problem } }, folders };
+    return { found: { top, gitDir, commonDir, place, settings }, folders };
   }
 
   /** Returns the path to which a `.git` file leads; `undefined` if the file names no path that exists. */

@@ -22,7 +22,7 @@ import { type Hash, sha256 } from "../../core/values/hash.ts";
 import { childOf, ROOT, type WorkspacePath } from "../../core/values/path.ts";
 import type { DiskPath, FolderItem } from "../../disk/disk.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
-import { ConfinedFs } from "../files/confined-fs.ts";
+import { NotingFs } from "./seen-paths.ts";
 import { collectKept, keptObjects, KeptFolders } from "./kept-folders.ts";
 import { isLost } from "./lost-folder.ts";
 
@@ -89,7 +89,7 @@ async function keep({ into = place, isIdle = true, erased = "" }: Wish = {}): Pr
     isIdle: idle,
     erased: new Set([sha256(Buffer.from(erased))]),
   });
-  using own = new ConfinedFs(disk, git);
+  using own = new NotingFs(disk, git);
   const kept = await folders.keep(
     path,
     { own, common: own, hashBytes: 20, isBare: false, isReftable: false },
@@ -146,7 +146,7 @@ describe("git folders that are kept beforehand", () => {
       for (const joins of [1, 3, 100]) {
         let times = 0;
         join("none", "0");
-        using own = new ConfinedFs(disk, git);
+        using own = new NotingFs(disk, git);
         const folders = new KeptFolders({ ...COMMON, place, nowNs: () => 0n, isIdle: async () => true });
         const pair = { own, common: own, hashBytes: 20, isBare: false, isReftable: true } as const;
         const { items } = await folders.keep(path, pair, async (content) => {
@@ -330,7 +330,7 @@ describe("gc of git folders that are kept beforehand", () => {
   /** Keeps the git folder as that of another repository. */
   async function keepAs(as: WorkspacePath): Promise<GitFolder> {
     const folders = new KeptFolders({ ...COMMON, place, nowNs: () => 0n, isIdle: async () => true });
-    using own = new ConfinedFs(disk, git);
+    using own = new NotingFs(disk, git);
     const pair = { own, common: own, hashBytes: 20, isBare: false, isReftable: false } as const;
     return await folders.keep(as, pair, async (content) => sha256(content));
   }
@@ -401,7 +401,7 @@ describe("gc of git folders that are kept beforehand", () => {
   });
 
   it("finds the path in the note as soon as work looks at the repository", async () => {
-    using own = new ConfinedFs(disk, git);
+    using own = new NotingFs(disk, git);
     const folders = new KeptFolders({ ...COMMON, place, nowNs: () => 0n, isIdle: async () => true });
     const pair = { own, common: own, hashBytes: 20, isBare: false, isReftable: false } as const;
     const noted: string[] = [];

@@ -13,6 +13,7 @@ import type { KeepContent } from "../git-states.ts";
 import { type GitFolderPair, gitPath, readBytes } from "./git-folder-pair.ts";
 import { markOf, ObjectLinks, type SeenFailure, type SeenFolders, UnusedObjects } from "./object-links.ts";
 import { isInState } from "./read-git-state.ts";
+import { type Looks, SeenPaths } from "./seen-paths.ts";
 import { TABLES_LIST } from "./table-refs.ts";
 
 /**
@@ -83,6 +84,17 @@ export interface KeptFoldersParts {
   readonly isForgotten: boolean;
   /** The hashes of erased contents. Files that have such a content are left out. */
   readonly erased: ReadonlySet<Hash>;
+  /** The git folders that this process has kept. Default: none. */
+  readonly memory?: FolderMemory;
+}
+
+/** Maps the place of each git folder that was kept as a whole to this folder, and to what was looked at then. */
+export type FolderMemory = Map<string, KeptFolder>;
+
+interface KeptFolder {
+  readonly folder: GitFolder;
+  readonly seen: SeenPaths;
+  readonly erased: ReadonlySet<Hash>;
 }
 
 /**
@@ -100,11 +112,46 @@ export class KeptFolders {
     this.#parts = parts;
   }
 
+  /**
+   * Returns the git folder as this process has kept it, if neither the folder nor the kept parts have changed since;
+   * else `undefined`.
+   */
+  unchanged(path: WorkspacePath, looks: Looks): GitFolder | undefined {
+    const { erased, memory } = this.#parts;
+    const place = placeOf(this.#parts.place, path);
+    const known = memory?.get(place);
+    if (known === undefined || !isSameSet(known.erased, erased) || !known.seen.areStill(looks)) return undefined;
+    this.#seen.add(place);
+    return known.folder;
+  }
+
   /** Keeps the git folder of one repository. `path` is the path of this folder, the `.git` of the main working tree. */
-  async keep(path: WorkspacePath, { own, isReftable }: GitFolderPair, keep: KeepContent): Promise<GitFolder> {
-    const { disk, nowNs, isIdle, isForgotten, erased } = this.#parts;
+  async keep(path: WorkspacePath, pair: GitFolderPair, keep: KeepContent): Promise<GitFolder> {
+    const { disk, nowNs, erased, memory } = this.#parts;
     const place = placeOf(this.#parts.place, path);
     this.#seen.add(place);
+    memory?.delete(place);
+    const seen = new SeenPaths(nowNs());
+    const stop = pair.own.noteIn(seen);
+    try {
+      const { folder, isSettled } = await this.#keep(path, pair, keep);
+      seen.note(`${place}/files`, disk.lstat(`${place}/files`), "identity");
+      seen.note(`${place}/note.json`, disk.lstat(`${place}/note.json`), "own");
+      if (isSettled && seen.settle()) memory?.set(place, { folder, seen, erased });
+      return folder;
+    } finally {
+      stop();
+    }
+  }
+
+  /** `isSettled` in the result: true if nothing is left to do as long as the git folder stays as it is. */
+  async #keep(
+    path: WorkspacePath,
+    { own, isReftable }: GitFolderPair,
+    keep: KeepContent,
+  ): Promise<{ readonly folder: GitFolder; readonly isSettled: boolean }> {
+    const { disk, nowNs, isIdle, isForgotten, erased } = this.#parts;
+    const place = placeOf(this.#parts.place, path);
     let text = readDiskFile(disk, `${place}/note.json`)?.toString() ?? "";
     const note = parseNote(text);
     const walk = new FolderWalk({ own, isReftable, keep, known: isForgotten ? NO_NOTE : note, nowNs: nowNs(), erased });
@@ -118,18 +165,21 @@ export class KeptFolders {
       if (walk.problem !== undefined) {
         await links.none();
         this.#write(place, text, { ...NO_NOTE, path });
-        return { objects: birthOf(disk, own.root), mode: FILE_MODE, items: [], problem: walk.problem };
+        const folder = { objects: birthOf(disk, own.root), mode: FILE_MODE, items: [], problem: walk.problem };
+        return { folder, isSettled: false };
       }
-      const { seen, sample, failed, problem } = await links.keep(walk.objects, note.failed);
+      const { seen, sample, failed, problem, isSettled } = await links.keep(walk.objects, note.failed);
       const now = { path, objects: seen, files: walk.seenFiles, folders: walk.seenFolders, ...optional({ failed }) };
       this.#write(place, text, now);
       const mode = own.lstat(gitPath("HEAD"))?.mode ?? FILE_MODE;
-      return { objects: birthOf(disk, own.root), mode, items: walk.items, ...optional({ sample, problem }) };
+      const folder = { objects: birthOf(disk, own.root), mode, items: walk.items, ...optional({ sample, problem }) };
+      return { folder, isSettled: isSettled && walk.isSettled };
     } catch (error) {
       const errno = errnoOf(error);
       if (errno === undefined) throw error;
       // The recorded state of git is useful even without the git folder, so this problem does not stop the recording.
-      return { objects: "", mode: FILE_MODE, items: [], problem: `it could not be kept (${errno})` };
+      const problem = `it could not be kept (${errno})`;
+      return { folder: { objects: "", mode: FILE_MODE, items: [], problem }, isSettled: false };
     } finally {
       own.release();
     }
@@ -168,6 +218,10 @@ export class KeptFolders {
     disk.rename(fresh, `${place}/note.json`);
     return text;
   }
+}
+
+function isSameSet(a: ReadonlySet<Hash>, b: ReadonlySet<Hash>): boolean {
+  return a.size === b.size && [...a].every((one) => b.has(one));
 }
 
 function placeOf(folder: string, path: WorkspacePath): string {
@@ -399,6 +453,8 @@ class FolderWalk {
   readonly seenFiles: Record<string, SeenFile> = {};
   readonly seenFolders: Record<string, SeenNames> = {};
   problem: string | undefined;
+  /** False if the next walk must read a file again, even if the file is unchanged. */
+  isSettled = true;
   readonly #parts: WalkParts;
   readonly #unread: UnreadFile[] = [];
   /** Maps each list of tables (`tables.list`) that was read to the tables that it names. */
@@ -419,7 +475,10 @@ class FolderWalk {
     await this.#readAll();
     for (let tries = 1; tries < MOST_TRIES && this.#torn().length > 0; tries += 1) await this.#again(this.#torn());
     // A list that still names a missing table is read again at the next walk, even if the list is unchanged.
-    for (const list of this.#torn()) delete this.seenFiles[list];
+    for (const list of this.#torn()) {
+      delete this.seenFiles[list];
+      this.isSettled = false;
+    }
     // The items are sorted, so that equal git folders give equal items. (Known files are added before the files that
     // are read.)
     this.items.sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -74,6 +74,8 @@ export interface LinkedObjects {
   readonly problem?: string;
   /** Set if the reason lies in the repository itself. In that case, none of its objects are kept. */
   readonly failed?: SeenFailure;
+  /** True if nothing is left to do as long as the folders of objects stay as they are. */
+  readonly isSettled: boolean;
 }
 
 interface LinkParts {
@@ -109,6 +111,7 @@ export class ObjectLinks {
   #files = 0;
   #leftToCopy: number | undefined;
   #isIdle: boolean | undefined;
+  #isSettled = true;
 
   constructor(parts: LinkParts, seen: SeenFolders) {
     this.#parts = parts;
@@ -124,12 +127,12 @@ export class ObjectLinks {
     try {
       if (failed !== undefined && this.#isStill(failed)) return await this.#without(failed);
       for (const folder of folders) await this.#keepFolder(folder as WorkspacePath);
-      return { seen: this.#now, sample: this.#sample };
+      return { seen: this.#now, sample: this.#sample, isSettled: this.#isSettled };
     } catch (error) {
       if (error instanceof UnkeptObjects) return this.#without(this.#failure(error.message));
       const errno = errnoOf(error);
       if (errno === undefined) throw error;
-      return { seen: this.#now, problem: `its objects cannot be kept (${errno})` };
+      return { seen: this.#now, problem: `its objects cannot be kept (${errno})`, isSettled: false };
     }
   }
 
@@ -160,7 +163,7 @@ export class ObjectLinks {
   /** Gives up all links, unless earlier work may need them. */
   async #without(failed: SeenFailure): Promise<LinkedObjects> {
     const isLeft = failed.isLeft && !((await this.#mayDrop()) && this.#dropAll());
-    return { seen: {}, problem: failed.problem, failed: { ...failed, isLeft } };
+    return { seen: {}, problem: failed.problem, failed: { ...failed, isLeft }, isSettled: false };
   }
 
   /** Returns false if links are left, because another process is at work in the same folder. */
@@ -193,6 +196,7 @@ export class ObjectLinks {
     if (HAS_OBJECTS.test(folder)) for (const name of now.sample ?? []) this.#addToSample(childOf(folder, name));
     if (this.#files > MOST_FILES) throw new UnkeptObjects(`it has more than ${MOST_FILES} files of objects`);
     if (isWhole && !isRacy(stat, nowNs)) this.#now[folder] = now;
+    else this.#isSettled = false;
     for (const name of now.folders) await this.#keepFolder(childOf(folder, name));
   }
 

@@ -60,12 +60,15 @@ export class RootGit {
   readonly problems: UnappliedRules[] = [];
   readonly #parts: RootGitParts;
   readonly #finder: RepositoryFinder;
+  /** The root's filter options, as JSON. */
+  readonly #options: string;
   readonly #met = new Map<WorkspacePath, { readonly repository: GitRepository; readonly rules: readonly RuleFile[] }>();
   #rulesChanged = false;
 
   constructor(parts: RootGitParts) {
     this.#parts = parts;
     this.#finder = new RepositoryFinder(parts, parts.root.folder);
+    this.#options = JSON.stringify(parts.root.filter);
   }
 
   /**
@@ -103,6 +106,10 @@ export class RootGit {
    * `undefined`.
    */
   open(folder: WorkspacePath): MetRepository | undefined {
+    return this.#parts.files.atOnce(() => this.#open(folder));
+  }
+
+  #open(folder: WorkspacePath): MetRepository | undefined {
     const found = this.#find(folder);
     if (found === undefined) return undefined;
     if ("problem" in found) {
@@ -129,10 +136,6 @@ export class RootGit {
         return tracked !== undefined && tracked.mayHold;
       },
     };
-  }
-
-  get #options(): string {
-    return JSON.stringify(this.#parts.root.filter);
   }
 
   #rulesOf(repository: GitRepository, folder: WorkspacePath): readonly RuleFile[] {

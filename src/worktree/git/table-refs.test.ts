@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { NodeDisk } from "../../disk/node-disk.ts";
-import { ConfinedFs } from "../files/confined-fs.ts";
+import { NotingFs } from "./seen-paths.ts";
 import { UnreadableGit } from "./git-folder-pair.ts";
 import { STASH_LOG, TableRefs } from "./table-refs.ts";
 
@@ -30,7 +30,7 @@ function copied(name: string): { readonly folder: string; readonly refs: TableRe
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-reftable-")));
   made.push(folder);
   cpSync(join(FIXTURES, name), folder, { recursive: true });
-  const own = new ConfinedFs(new NodeDisk(), folder);
+  const own = new NotingFs(new NodeDisk(), folder);
   const hashBytes = name === "sha256" ? 32 : 20;
   return { folder, refs: new TableRefs({ own, common: own, hashBytes, isBare: false, isReftable: true }) };
 }
@@ -129,7 +129,7 @@ describe("refs in tables", () => {
       const bytes = Buffer.from(sound);
       bytes[at] = (bytes[at] ?? 0) ^ 0xff;
       writeFileSync(path, bytes);
-      const own = new ConfinedFs(new NodeDisk(), folder);
+      const own = new NotingFs(new NodeDisk(), folder);
       const refs = new TableRefs({ own, common: own, hashBytes: 20, isBare: false, isReftable: true });
       try {
         refs.shared();

@@ -79,7 +79,9 @@ export function keepGit(cache: StatCache, root: TrackedRoot, met: ReadonlyMap<Wo
   for (const [folder] of gitOf(cache, root)) if (!met.has(folder)) cache.git.delete(pathInRoot(root.id, folder));
   for (const [folder, known] of met) {
     const path = pathInRoot(root.id, folder);
-    if (JSON.stringify(cache.git.get(path), bigText) !== JSON.stringify(known, bigText)) cache.git.set(path, known);
+    const before = cache.git.get(path);
+    if (before === known) continue;
+    if (JSON.stringify(before, bigText) !== JSON.stringify(known, bigText)) cache.git.set(path, known);
   }
 }
 
