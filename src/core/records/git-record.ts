@@ -347,14 +347,17 @@ const CONTROL = /[\x00-\x1f\x7f]/;
 
 const VERSION = 1;
 
-/** Encodes the states of repositories as canonical JSON, for a blob. */
+/**
+ * Encodes the states of repositories as canonical JSON, for a blob. The keys are written in the order of canonical JSON,
+ * because sorting the keys of a hundred repositories would take most of the time.
+ */
 export function encodeGitStates(states: readonly GitState[]): Buffer {
   const repositories = states.map(({ path, values, packed, worktrees, folder }) => ({
-    ...encodePath(path),
-    ...optional({ packed }),
     ...(folder === undefined ? {} : { folder: encodeFolder(folder) }),
-    ...(worktrees.length === 0 ? {} : { worktrees: worktrees.map(({ name, branches }) => ({ name, branches })) }),
-    values: Object.fromEntries(values),
+    ...optional({ packed }),
+    ...encodePath(path),
+    values: Object.fromEntries([...values].sort(([a], [b]) => (a < b ? -1 : 1))),
+    ...(worktrees.length === 0 ? {} : { worktrees: worktrees.map(({ name, branches }) => ({ branches, name })) }),
   }));
   return Buffer.from(canonicalJson({ format: VERSION, repositories }));
 }
@@ -374,13 +377,15 @@ export function decodeGitStates(bytes: Uint8Array): GitState[] {
 }
 
 function encodeFolder({ objects, sample, mode, items, problem }: GitFolder): Json {
-  const all = items.map(({ mtimeNs, blob, ...item }) => ({ ...item, mtime_ns: `${mtimeNs}`, ...optional({ blob }) }));
+  const all = items.map(({ name, kind, mode, size, mtimeNs, blob }) => {
+    return { ...optional({ blob }), kind, mode, mtime_ns: `${mtimeNs}`, name, size };
+  });
   return {
-    objects,
-    mode,
     items: all,
-    ...(sample === undefined ? {} : { sample: [...sample] }),
+    mode,
+    objects,
     ...optional({ problem }),
+    ...(sample === undefined ? {} : { sample: [...sample] }),
   };
 }
 
@@ -489,13 +494,18 @@ export function blobsOfGit(bytes: Uint8Array): Hash[] {
   return isStates ? blobsOfStates(decodeGitStates(bytes)) : blobsOfChanges(decodeGitChanges(bytes));
 }
 
-/** Returns the hashes of the blobs that states name. */
+/** Returns the hashes of the blobs that states name, each once. Repositories share many, such as git's example hooks. */
 export function blobsOfStates(states: readonly GitState[]): Hash[] {
-  return states.flatMap(({ values, packed, folder }) => [
-    ...(packed === undefined ? [] : [packed]),
-    ...(folder?.items ?? []).flatMap(({ blob }) => blob ?? []),
-    ...[...values].flatMap(([name, value]) => blobOfGitValue(name, value) ?? []),
-  ]);
+  const blobs = new Set<Hash>();
+  for (const { values, packed, folder } of states) {
+    if (packed !== undefined) blobs.add(packed);
+    for (const { blob } of folder?.items ?? []) if (blob !== undefined) blobs.add(blob);
+    for (const [name, value] of values) {
+      const blob = blobOfGitValue(name, value);
+      if (blob !== undefined) blobs.add(blob);
+    }
+  }
+  return [...blobs];
 }
 
 /** Returns the hashes of the blobs that changes name. */

@@ -18,6 +18,7 @@ import { isRacy, isSameStat } from "../files/same-stat.ts";
 import type { KeepContent } from "../git-states.ts";
 import { folderOfRef, type GitFolderPair, gitPath, readBytes, UnreadableGit } from "./git-folder-pair.ts";
 import { otherWorktrees } from "./other-worktrees.ts";
+import type { NotingFs } from "./seen-paths.ts";
 import { STASH_LOG, type StackedRefs, TableRefs } from "./table-refs.ts";
 import { createHash } from "node:crypto";
 
@@ -219,7 +220,7 @@ export class GitStateReader {
     return value;
   }
 
-  #refsIn(fs: ConfinedFs, values: Map<string, string>): void {
+  #refsIn(fs: NotingFs, values: Map<string, string>): void {
     const folders = ["refs"];
     for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
       const stat = fs.lstat(gitPath(folder));
@@ -237,17 +238,18 @@ export class GitStateReader {
    * with git, which replaces a ref by a new file and so changes the stat of the folder. If another program overwrites
    * the file of a ref in place, the change goes unnoticed in such a folder.
    */
-  #refsOf(fs: ConfinedFs, folder: string, stat: FileStat): RefFolder {
+  #refsOf(fs: NotingFs, folder: string, stat: FileStat): RefFolder {
     const key = `${fs === this.#folders.own ? "own" : "common"} ${folder}`;
     const known = this.#refFolders.get(key);
-    if (known !== undefined && known.refs.length >= MANY_REFS && isSameStat(known.stat, stat)) return known;
+    if (known !== undefined && known.files.length >= MANY_REFS && isSameStat(known.stat, stat)) return known;
     const { files, folders } =
       known !== undefined && isSameStat(known.stat, stat) ? known : this.#namesOfRefs(fs, folder);
-    const refs: (readonly [string, string])[] = [];
-    for (const name of files) {
-      const value = this.#ref(fs, name);
-      if (value !== undefined) refs.push([name, value]);
-    }
+    const read = (): (readonly [string, string])[] =>
+      files.flatMap((name): (readonly [string, string])[] => {
+        const value = this.#ref(fs, name);
+        return value === undefined ? [] : [[name, value]];
+      });
+    const refs = files.length < MANY_REFS ? read() : fs.unnoted(read);
     const found = { stat, refs, files, folders };
     if (isRacy(stat, this.#nowNs())) this.#refFolders.delete(key);
     else this.#refFolders.set(key, found);

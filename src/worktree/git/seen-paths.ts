@@ -102,6 +102,17 @@ export class NotingFs extends ConfinedFs {
     return () => this.#readings.delete(seen);
   }
 
+  /** Runs `work`, and notes nothing of what it looks at. */
+  unnoted<T>(work: () => T): T {
+    const readings = [...this.#readings];
+    this.#readings.clear();
+    try {
+      return work();
+    } finally {
+      for (const seen of readings) this.#readings.add(seen);
+    }
+  }
+
   #noted(path: WorkspacePath, stat: FileStat | undefined): FileStat | undefined {
     const absolute = path === "" ? this.root : `${this.root}/${path}`;
     for (const seen of this.#readings) seen.note(absolute, stat);
