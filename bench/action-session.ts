@@ -15,9 +15,13 @@ const LINES = 100;
 
 export const actionSession: Bench = {
   name: "action-session",
+  isLong: true,
   promise: "a session of 10,000 actions costs stored bytes in proportion to what changed",
   async run(context) {
-    const [few, many] = [amountFor(context, SHORT), amountFor(context, LONG)];
+    const [few, many] = [
+      amountFor(context, { what: "actions of the short session", all: SHORT }),
+      amountFor(context, { what: "actions of the long session", all: LONG, quick: 500 }),
+    ];
     const short = await session(context, few);
     context.say(`${few} actions: ${(short.stored / few / 1024).toFixed(2)} KiB each`);
     const long = await session(context, many);

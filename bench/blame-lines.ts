@@ -17,16 +17,17 @@ export const blameLines: Bench = {
   promise:
     "the authors of all lines of a file of 5,000 lines and 1,000 iterations take at most 1.5 s, and at most 100 ms when they are asked for again",
   async run(context) {
-    const contents = contentsOf(amountFor(context, ITERATIONS, 100));
+    const contents = contentsOf(amountFor(context, { what: "iterations", all: ITERATIONS }));
     await using server = new BenchServer(context.scratch.fresh("blame-lines"));
     await server.start();
     const { workspace } = await server.client.store.create({ name: "bench" });
     context.say(`writing ${contents.length} iterations`);
     for (const [n, content] of contents.entries())
       await workspace.putFile(PATH, Buffer.from(content), { actor: `writer-${n % 5}` });
+    const times = amountFor(context, { what: "starts of the server", all: FIRST_TIMES, quick: 2 });
     const first: number[] = [];
     const again: number[] = [];
-    for (let i = 0; i < FIRST_TIMES; i += 1) {
+    for (let i = 0; i < times; i += 1) {
       // A new process remembers nothing.
       await server.stop();
       await server.start();

@@ -4,7 +4,7 @@ import type { Bench } from "./lib/bench.ts";
 import { filesOfTree } from "./lib/files-of-tree.ts";
 import { withWorkspace } from "./lib/open-workspace.ts";
 import { percentile, type Row } from "./lib/result.ts";
-import { copyOfCorpus } from "./lib/rounds.ts";
+import { changingCopy } from "./lib/prepared.ts";
 
 const BRACKETS = 40;
 const FILES_PER_COMMAND = 3;
@@ -13,7 +13,7 @@ export const commandBracket: Bench = {
   name: "command-bracket",
   promise: "with a watcher, the bracket around a shell command takes at most 30 ms if few files changed (corpus M)",
   async run(context) {
-    const tree = copyOfCorpus(context, "command-bracket-tree");
+    const tree = changingCopy(context);
     const files = someFiles(tree);
     const rows: Row[] = [];
     const p50 = await withWorkspace(context.scratch.fresh("command-bracket-store"), tree, async (workspace) => {

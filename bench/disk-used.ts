@@ -4,13 +4,13 @@ import { chronicleTool } from "./lib/chronicle-tool.ts";
 import { timeCommands } from "./lib/command.ts";
 import { gitTool } from "./lib/git-tool.ts";
 import { resticTool } from "./lib/restic-tool.ts";
-import { recorded } from "./lib/rounds.ts";
+import { firstCapture } from "./lib/prepared.ts";
 
 export const diskUsed: Bench = {
   name: "disk-used",
   promise: "a store takes no more disk than git's loose objects, and after `gc` at most 1.3 times restic's",
   run(context) {
-    const kept = [chronicleTool, gitTool, resticTool].map((tool) => ({ tool, kept: recorded(context, tool) }));
+    const kept = [chronicleTool, gitTool, resticTool].map((tool) => ({ tool, kept: firstCapture(context, tool) }));
     const before = kept.map((one) => mebibytesOnDisk(one.kept.store));
     for (const one of kept) {
       context.say(`collecting ${one.tool.name}`);

@@ -1,9 +1,11 @@
 import type { Bench } from "./lib/bench.ts";
 import { Changes } from "./lib/changes.ts";
 import { chronicleTool } from "./lib/chronicle-tool.ts";
-import { gitTool } from "./lib/git-tool.ts";
+import { timeCommands } from "./lib/command.ts";
+import { repositoryTool } from "./lib/git-tool.ts";
+import { recorded } from "./lib/prepared.ts";
 import { ratioInTurn } from "./lib/result.ts";
-import { inTurn, recorded, type Side } from "./lib/rounds.ts";
+import { inTurn, type Side } from "./lib/rounds.ts";
 import type { Kept } from "./lib/tool.ts";
 
 export const fewChanges: Bench = {
@@ -20,10 +22,9 @@ export const fewChanges: Bench = {
         },
       };
     };
-    const rows = inTurn(context, [
-      side("chronicle snapshot", recorded(context, chronicleTool)),
-      side("git add + commit", recorded(context, gitTool)),
-    ]);
+    const [own, gits] = recorded(context, chronicleTool, repositoryTool);
+    const rows = inTurn(context, [side("chronicle snapshot", own), side("git add + commit", gits)]);
+    for (const kept of [own, gits]) timeCommands(kept.backToFirst?.() ?? []);
     const [ours = [], git = []] = rows.map((row) => row.samples);
     return {
       rows,

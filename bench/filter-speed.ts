@@ -24,7 +24,7 @@ export const filterSpeed: Bench = {
     "a replication filter decides 5 million times a second or more on exact, prefix, suffix and contains patterns",
   run(context) {
     const { options } = context;
-    const decisions = amountFor(context, DECISIONS);
+    const decisions = amountFor(context, { what: "decisions", all: DECISIONS });
     const paths = somePaths();
     const ratios: Ratio[] = Object.entries(FAST).map(([form, pattern]) => {
       const filter = new DirectionalFilter().addPattern(new FilterPattern(pattern));

@@ -12,7 +12,7 @@ export const longList: Bench = {
     const tree = context.scratch.fresh("long-list-tree");
     const home = context.scratch.fresh("long-list-store");
     const options = { home: join(home, "home"), configFolder: join(home, "config") };
-    const actions = amountFor(context, ACTIONS);
+    const actions = amountFor(context, { what: "actions", all: ACTIONS });
     context.say(`writing ${actions} actions`);
     await makeLongHistory(options, tree, actions);
     context.say("bringing the index up to the log");

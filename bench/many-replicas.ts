@@ -10,12 +10,14 @@ const MIB = 2 ** 20;
 
 export const manyReplicas: Bench = {
   name: "many-replicas",
+  isLong: true,
   promise: "an origin with 200 replicas takes at most 1 GiB of memory",
   async run(context) {
     await using server = new BenchServer(context.scratch.fresh("many-replicas"), ["--replication"]);
     await server.start();
     const { workspace } = await server.client.store.create({ name: "bench" });
-    for (let i = 0; i < FILES; i++) await workspace.putFile(`src/file-${i}.ts`, Buffer.from(`// ${i}\n`.repeat(200)));
+    const files = amountFor(context, { what: "files", all: FILES, quick: 100 });
+    for (let i = 0; i < files; i++) await workspace.putFile(`src/file-${i}.ts`, Buffer.from(`// ${i}\n`.repeat(200)));
     const before = server.memory().now;
     const { latency, equal } = await following(context, server, workspace.id);
     if (equal !== REPLICAS)
@@ -35,13 +37,17 @@ export const manyReplicas: Bench = {
         },
       ],
       notes: [
-        `the ${REPLICAS} replicas are in one process of their own, and hold everything in memory. Each began empty and fetched ${FILES} files. Then ${amountFor(context, WRITES)} writes were made, one after the other`,
+        `the ${REPLICAS} replicas are in one process of their own, and hold everything in memory. Each began empty and fetched ${files} files. Then ${writesOf(context)} writes were made, one after the other`,
       ],
     };
   },
 };
 
+function writesOf(context: BenchContext): number {
+  return amountFor(context, { what: "writes", all: WRITES });
+}
+
 function following(context: BenchContext, { socket }: BenchServer, workspace: string) {
   context.say(`starting ${REPLICAS} replicas`);
-  return replicaLoad({ socket, workspace, replicas: REPLICAS, writes: amountFor(context, WRITES) });
+  return replicaLoad({ socket, workspace, replicas: REPLICAS, writes: writesOf(context) });
 }

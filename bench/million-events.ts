@@ -16,14 +16,14 @@ const BATCH = 5_000;
 export const millionEvents: Bench = {
   name: "million-events",
   promise:
-    "a log of a million events opens within 0.3 s with its index and is verified at 150,000 events a second or more",
+    "a log of a million events opens within 0.3 s with its index and is verified at 400,000 events a second or more; the first open, which fills the index, takes at most 4 s",
   async run(context) {
     const tree = context.scratch.fresh("million-tree");
     smallProject(tree);
     const home = context.scratch.fresh("million-store");
     const options = { home: join(home, "home"), configFolder: join(home, "config") };
     const begun = await begin(options, tree);
-    const events = amountFor(context, EVENTS);
+    const events = amountFor(context, { what: "events", all: EVENTS });
     context.say(`writing ${events} events`);
     const bytes = await fill(options.home, begun, events);
     context.say("bringing the index up to the log");
@@ -32,13 +32,16 @@ export const millionEvents: Bench = {
     for (let round = 0; round < context.options.rounds; round++) opens.push(await timeOpen(options, tree));
     const rates = await timeVerify(context, options, tree);
     return {
-      rows: [
-        { what: `log of ${events} events`, unit: "MiB", samples: [bytes / 2 ** 20] },
-        { what: "first open, which fills the index", unit: "s", samples: [firstOpen] },
-      ],
+      rows: [{ what: `log of ${events} events`, unit: "MiB", samples: [bytes / 2 ** 20] }],
       ratios: [
+        {
+          what: "first open, which fills the index",
+          unit: "s",
+          samples: [firstOpen],
+          target: events === EVENTS ? { kind: "at-most", value: 4 } : undefined,
+        },
         { what: "open", unit: "s", samples: opens, target: { kind: "at-most", value: 0.3 } },
-        { what: "verify --quick", unit: "events/s", samples: rates, target: { kind: "at-least", value: 150_000 } },
+        { what: "verify --quick", unit: "events/s", samples: rates, target: { kind: "at-least", value: 400_000 } },
       ],
       notes: ["measured within one process. The lines of the log have about 600 bytes, like those of files' events"],
     };

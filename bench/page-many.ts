@@ -16,15 +16,16 @@ const TICK_MS = 10;
 
 export const pageMany: Bench = {
   name: "page-many",
+  isLong: true,
   promise: "20 pages that are open on one busy workspace cost its server at most 10 % of its writes",
   async run(context) {
     const folder = context.scratch.fresh("page-many");
     await using server = new BenchServer(folder, ["--ui"]);
     const places = { home: join(folder, "home"), configFolder: join(folder, "config", "chronicle") };
-    await makeLongHistory(places, join(folder, "project"), amountFor(context, ACTIONS));
+    await makeLongHistory(places, join(folder, "project"), amountFor(context, { what: "actions", all: ACTIONS }));
     await server.start();
     const id = await server.workspaceOfFolder();
-    const seconds = amountFor(context, SECONDS, 4);
+    const seconds = amountFor(context, { what: "seconds of load", all: SECONDS, quick: 2 });
     await writing(server, id, 2);
     const [alone, beside, shares, asked]: [Round[], Round[], number[], number[]] = [[], [], [], []];
     const restMs = (await resting(server, seconds)) / seconds;
@@ -106,7 +107,7 @@ async function watchedWriting(server: BenchServer, id: string, seconds: number) 
     readers.use(new PageReader(server, id)),
   );
   // The first answers of all pages are not measured.
-  await writing(server, id, 3);
+  await writing(server, id, 2);
   const before = all.reduce((sum, { requests }) => sum + requests, page?.requests() ?? 0);
   const round = await writing(server, id, seconds);
   const requests = all.reduce((sum, one) => sum + one.requests, page?.requests() ?? 0) - before;

@@ -20,7 +20,7 @@ export const pageTimeline: Bench = {
     const folder = context.scratch.fresh("page-timeline");
     await using server = new BenchServer(folder, ["--ui"]);
     const places = { home: join(folder, "home"), configFolder: join(folder, "config", "chronicle") };
-    const actions = amountFor(context, ACTIONS);
+    const actions = amountFor(context, { what: "actions", all: ACTIONS });
     context.say(`writing ${actions} actions`);
     await makeLongHistory(places, join(folder, "project"), actions);
     context.say("starting the server, which brings the index up to the log");
@@ -32,7 +32,8 @@ export const pageTimeline: Bench = {
       args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--enable-precise-memory-info"],
     });
     try {
-      return await measured({ browser, server, id, rounds: context.options.rounds });
+      const writes = amountFor(context, { what: "writes", all: WRITES, quick: 10 });
+      return await measured({ browser, server, id, rounds: context.options.rounds, writes });
     } finally {
       await browser.close();
     }
@@ -44,9 +45,10 @@ interface Place {
   readonly server: BenchServer;
   readonly id: string;
   readonly rounds: number;
+  readonly writes: number;
 }
 
-async function measured({ browser, server, id, rounds }: Place) {
+async function measured({ browser, server, id, rounds, writes }: Place) {
   const [paints, keys]: [number[], number[]] = [[], []];
   // The first page is not measured: it is that of a server whose code is still cold.
   for (let round = -1; round < rounds; round += 1) {
@@ -73,7 +75,7 @@ async function measured({ browser, server, id, rounds }: Place) {
   const zoom = await framesOf(page, ZOOM);
   const scroll = await framesOf(page, SCROLL);
   const memory = await page.evaluate("performance.memory.usedJSHeapSize / 2 ** 20");
-  const shown = await timesToScreen(page, server, id);
+  const shown = await timesToScreen(page, { server, id, writes });
   return {
     rows: [{ what: "all ticks are there", unit: "ms", samples: [whole] }],
     ratios: [
@@ -138,9 +140,9 @@ async function framesOf(page: Page, work: string): Promise<number[]> {
  * Writes files through the API. Returns the times from the answer of each write until the browser has drawn it, in ms.
  * The page itself notes when that is, because a question from here would cost it more than the row.
  */
-async function timesToScreen(page: Page, server: BenchServer, id: string): Promise<number[]> {
+async function timesToScreen(page: Page, { server, id, writes }: Omit<Place, "browser" | "rounds">): Promise<number[]> {
   const times: number[] = [];
-  for (let n = 0; n < WRITES; n += 1) {
+  for (let n = 0; n < writes; n += 1) {
     const name = `shown-${n}.txt`;
     await page.evaluate(`(() => { ${SHOWN} globalThis.shown = shown(${JSON.stringify(name)}); })()`);
     await server.client.workspace(id).putFile(name, Buffer.from(`${n}\n`));

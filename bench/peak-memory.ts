@@ -7,7 +7,7 @@ import { bigFile } from "./lib/corpus.ts";
 import { gitTool } from "./lib/git-tool.ts";
 import { resticTool } from "./lib/restic-tool.ts";
 import type { Row } from "./lib/result.ts";
-import { copyOfCorpus } from "./lib/rounds.ts";
+import { copyOfCorpus } from "./lib/prepared.ts";
 import type { Tool } from "./lib/tool.ts";
 
 const BIG_BYTES = 2 * 2 ** 30;
@@ -20,7 +20,7 @@ export const peakMemoryBench: Bench = {
     const many = copyOfCorpus({ ...context, options: { ...context.options, corpus } }, "memory-many");
     const big = join(context.scratch.fresh("memory-big"), "tree");
     mkdirSync(big);
-    const bytes = amountFor(context, BIG_BYTES);
+    const bytes = amountFor(context, { what: "bytes of the large file", all: BIG_BYTES, quick: 2 ** 26 });
     const oneFile = `one file of ${(bytes / 2 ** 30).toFixed(1)} GiB`;
     bigFile(join(big, "big.bin"), bytes);
     const rows: Row[] = [];

@@ -1,8 +1,9 @@
 import type { Bench } from "./lib/bench.ts";
 import { timeCommands } from "./lib/command.ts";
 import { repositoryTool } from "./lib/git-tool.ts";
+import { freshCopyOfCorpus } from "./lib/prepared.ts";
 import { inMilliseconds, ratioInTurn } from "./lib/result.ts";
-import { freshCopyOfCorpus, inTurn, manyRounds } from "./lib/rounds.ts";
+import { inTurn, manyRounds } from "./lib/rounds.ts";
 import { StoreProcess } from "./lib/store-process.ts";
 
 const MOST_MS = 50;

@@ -1,8 +1,8 @@
 import type { Bench } from "./lib/bench.ts";
 import { baseEnv } from "./lib/command.ts";
+import { residentProcess } from "./lib/prepared.ts";
 import { inMilliseconds, ratioInTurn } from "./lib/result.ts";
 import { inTurn, manyRounds } from "./lib/rounds.ts";
-import { StoreProcess } from "./lib/store-process.ts";
 
 const MOST = 1.6;
 
@@ -10,7 +10,7 @@ export const residentStart: Bench = {
   name: "resident-start",
   promise: "`chronicle status`, carried out by the store's process, takes at most 1.6 times as long as `node -e 0`",
   async run(context) {
-    await using ours = await StoreProcess.ofCorpus(context, "resident-start");
+    const ours = await residentProcess(context);
     const { tree } = ours;
     const node = { argv: [process.execPath, "-e", "0"], cwd: tree, env: baseEnv(tree) };
     const rows = inMilliseconds(

@@ -1,20 +1,21 @@
 import type { Bench } from "./lib/bench.ts";
 import { Changes } from "./lib/changes.ts";
 import { runCommand } from "./lib/command.ts";
-import { corpusShare } from "./lib/corpus-share.ts";
+import { corpusTarget } from "./lib/corpus-target.ts";
 import { repositoryTool } from "./lib/git-tool.ts";
 import { mustEqualCorpus } from "./lib/must-equal-corpus.ts";
+import { recorded, residentProcess } from "./lib/prepared.ts";
 import { inMilliseconds, ratioInTurn } from "./lib/result.ts";
-import { inTurn, recorded } from "./lib/rounds.ts";
-import { StoreProcess } from "./lib/store-process.ts";
+import { inTurn } from "./lib/rounds.ts";
+import { eventOf } from "./lib/store-process.ts";
 
 export const residentUndo: Bench = {
   name: "resident-undo",
   promise:
     "the undo of 18 changes, carried out by the store's process, takes at most 0.4 times as long as `git reset --hard && git clean -fd` in corpus M",
   async run(context) {
-    await using ours = await StoreProcess.ofCorpus(context, "resident-undo");
-    const git = recorded(context, repositoryTool);
+    const ours = await residentProcess(context);
+    const [git] = recorded(context, repositoryTool);
     const own = new Changes(ours.tree);
     const gits = new Changes(git.tree);
     const rows = inMilliseconds(
@@ -52,7 +53,7 @@ export const residentUndo: Bench = {
     return {
       rows,
       ratios: [
-        { what: "chronicle / git", samples: ratioInTurn(undo, reset), target: corpusShare(context, { M: 0.4 }) },
+        { what: "chronicle / git", samples: ratioInTurn(undo, reset), target: corpusTarget(context, { M: 0.4 }) },
         {
           what: "chronicle / git, of changes without a snapshot",
           samples: ratioInTurn(unrecorded, reset),
@@ -66,9 +67,3 @@ export const residentUndo: Bench = {
     };
   },
 };
-
-/** Returns the seq of the history's last event. */
-function eventOf(ours: StoreProcess): number {
-  const { seq } = JSON.parse(runCommand(ours.asked("status", "--json"))) as { seq: number };
-  return seq;
-}

@@ -8,12 +8,15 @@ import { filterSpeed } from "./filter-speed.ts";
 import { firstSync } from "./first-sync.ts";
 import { gitState } from "./git-state.ts";
 import { hookLatency } from "./hook-latency.ts";
-import type { Bench } from "./lib/bench.ts";
+import type { Bench, BenchContext } from "./lib/bench.ts";
 import { cacheFolder } from "./lib/corpus.ts";
 import { describeMachine } from "./lib/machine.ts";
-import { parseBenchOptions } from "./lib/options.ts";
+import { type CorpusName, parseBenchOptions } from "./lib/options.ts";
 import { machineLine, resultTable, type Report } from "./lib/print.ts";
+import { processorSecondsOfAll } from "./lib/processor-seconds.ts";
+import type { Result } from "./lib/result.ts";
 import { openScratch } from "./lib/scratch.ts";
+import { Shared } from "./lib/shared.ts";
 import { longList } from "./long-list.ts";
 import { manyReplicas } from "./many-replicas.ts";
 import { millionEvents } from "./million-events.ts";
@@ -47,13 +50,13 @@ const BENCHES: readonly Bench[] = [
   fewChanges,
   restoreInPlace,
   restoreIntoEmpty,
+  diskUsed,
   residentStatus,
-  residentCheckout,
-  residentChanges,
-  residentUndo,
   residentRun,
   residentStart,
-  diskUsed,
+  residentUndo,
+  residentChanges,
+  residentCheckout,
   oneFile,
   oneAction,
   commandBracket,
@@ -89,7 +92,22 @@ if (options.list) {
   for (const bench of BENCHES) console.log(`${bench.name.padEnd(20)} ${bench.promise}`);
   process.exit(0);
 }
-await runAll(BENCHES.filter((bench) => options.names.length === 0 || options.names.includes(bench.name)));
+const isAll = options.names.length === 0;
+const left = BENCHES.filter((bench) => options.isQuick && isAll && bench.isLong === true);
+const named = (bench: Bench) => isAll || options.names.includes(bench.name);
+await runAll(BENCHES.filter((bench) => named(bench) && !left.includes(bench)));
+
+/** Returns a bench with each corpus in which this run measures it. */
+function measurements(bench: Bench): (readonly [Bench, CorpusName])[] {
+  const beside = options.corpus === "M" ? (bench.beside ?? []) : [];
+  return [options.corpus, ...beside].map((corpus) => [bench, corpus]);
+}
+
+/** Adds a note about what the bench measured less of than a full run. */
+function withShortened(result: Result, shortened: ReadonlyMap<string, string>): Result {
+  if (shortened.size === 0) return result;
+  return { ...result, notes: [...result.notes, `a quick look: ${[...shortened.values()].join(", ")}`] };
+}
 
 /**
  * Runs the benches one after the other. If a bench fails, the error is printed, the exit code is 1, and the other
@@ -100,21 +118,32 @@ async function runAll(chosen: readonly Bench[]): Promise<void> {
   delete process.env["NODE_EXTRA_CA_CERTS"];
   using scratch = openScratch(cacheFolder(), options.scratch);
   const say = (words: string) => console.error(`bench: ${words}`);
-  const head = { machine: describeMachine(), corpus: options.corpus, rounds: options.rounds, disk: scratch.place };
+  const leftOut = left.map(({ name }) => name);
+  const { corpus: chosenCorpus, rounds, isQuick } = options;
+  const head = { machine: describeMachine(), corpus: chosenCorpus, rounds, isQuick, leftOut, disk: scratch.place };
   if (!options.json) console.log(`${machineLine(head)}\n`);
   const done: Report["benches"][number][] = [];
-  for (const bench of chosen) {
-    say(bench.name);
-    const started = performance.now();
+  await using shared = new Shared();
+  const begun = performance.now();
+  for (const [bench, corpus] of chosen.flatMap(measurements)) {
+    say(`${bench.name}, corpus ${corpus}`);
+    const [started, used] = [performance.now(), processorSecondsOfAll()];
     try {
-      const result = await bench.run({ options, scratch, say });
-      done.push({ name: bench.name, promise: bench.promise, result });
-      if (!options.json) console.log(resultTable(bench, result));
+      if (!bench.name.startsWith("resident-")) await shared.endProcesses();
+      const shortened = new Map<string, string>();
+      const context: BenchContext = { options: { ...options, corpus }, scratch, shared, shortened, say };
+      const result = withShortened(await bench.run(context), shortened);
+      done.push({ name: bench.name, promise: bench.promise, corpus, result });
+      if (!options.json) console.log(resultTable(bench, corpus, result));
     } catch (error) {
       process.exitCode = 1;
       console.error(`bench: ${bench.name} failed:`, error);
+      // The bench may have left something else than the next one expects.
+      await shared.forget();
     }
-    say(`${bench.name} took ${Math.round((performance.now() - started) / 1000)} s`);
+    const [seconds, processor] = [(performance.now() - started) / 1000, processorSecondsOfAll() - used];
+    say(`${bench.name} took ${seconds.toFixed(0)} s (${processor.toFixed(1)} s of processor time)`);
   }
+  say(`all together took ${((performance.now() - begun) / 1000).toFixed(0)} s`);
   if (options.json) console.log(JSON.stringify({ ...head, benches: done } satisfies Report, undefined, 2));
 }

@@ -17,7 +17,7 @@ export const searchContents: Bench = {
   name: "search-contents",
   promise: "a search for a pattern in 1 GB of kept contents takes at most 5 s, with all cores",
   run(context) {
-    const files = amountFor(context, FILES);
+    const files = amountFor(context, { what: "files", all: FILES });
     const tree = context.scratch.fresh("search-contents-tree");
     const chronicle = chronicleCommand(tree, context.scratch.fresh("search-contents-store"));
     const git = gitTool.begin(tree, context.scratch.fresh("search-contents-git"));

@@ -18,7 +18,7 @@ export const serveEvents: Bench = {
     const { url, token } = server;
     const plan = { url, token, workspace: "bench", subscribers: SUBSCRIBERS, perSecond: PER_SECOND };
     await eventLoad({ ...plan, writes: 60 });
-    const writes = amountFor(context, WRITES);
+    const writes = amountFor(context, { what: "writes", all: WRITES });
     const { fromRequest, fromAnswer, writing } = await eventLoad({ ...plan, writes });
     context.say(`${fromRequest.length} events arrived`);
     return {

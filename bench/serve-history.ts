@@ -1,9 +1,8 @@
-import { spawnSync } from "node:child_process";
 import type { WorkspaceApi } from "../src/api/workspace-api.ts";
-import type { Bench, BenchContext } from "./lib/bench.ts";
+import { amountFor, type Bench, type BenchContext } from "./lib/bench.ts";
 import { BenchServer } from "./lib/bench-server.ts";
 import { type Command, timeCommands } from "./lib/command.ts";
-import { gitTool } from "./lib/git-tool.ts";
+import { gitHistory } from "./lib/git-history.ts";
 import { percentile, type Row } from "./lib/result.ts";
 
 const ITERATIONS = 10_000;
@@ -20,8 +19,9 @@ export const serveHistory: Bench = {
     await using server = new BenchServer(context.scratch.fresh("serve-history"));
     await server.start();
     const { workspace } = await server.client.store.create({ name: "bench" });
-    context.say(`writing ${ITERATIONS} iterations`);
-    await change(workspace);
+    const iterations = amountFor(context, { what: "iterations", all: ITERATIONS, quick: 2_000 });
+    context.say(`writing ${iterations} iterations`);
+    await change(workspace, iterations);
     await server.stop();
     await server.start();
     const url = `${server.url}/v1/workspaces/bench/files/${PATH}/history`;
@@ -29,14 +29,14 @@ export const serveHistory: Bench = {
     const samples: number[] = [];
     for (let i = 0; i < TIMES; i++) samples.push(await ask(url, server.token));
     const p50 = percentile(samples, 0.5);
-    const last = `${url}?cursor=${ITERATIONS - PAGE}`;
-    const lastPage = await ask(last, server.token, ITERATIONS - PAGE + 1);
+    const last = `${url}?cursor=${iterations - PAGE}`;
+    const lastPage = await ask(last, server.token, iterations - PAGE + 1);
     return {
       rows: [
         { what: "chronicle, p99", unit: "ms", samples: [percentile(samples, 0.99)] },
         { what: "chronicle, the first request after the server's start", unit: "ms", samples: [first] },
         { what: "chronicle, the last page", unit: "ms", samples: [lastPage] },
-        ...gitLogs(context),
+        ...gitLogs(context, iterations),
       ],
       ratios: [{ what: "chronicle, p50", unit: "ms", samples: [p50], target: { kind: "at-most", value: 20 } }],
       notes: [
@@ -47,10 +47,10 @@ export const serveHistory: Bench = {
 };
 
 /** Writes all iterations of the file, `AT_ONCE` at a time. */
-async function change(workspace: WorkspaceApi): Promise<void> {
+async function change(workspace: WorkspaceApi, iterations: number): Promise<void> {
   let n = 0;
   const writer = async (): Promise<void> => {
-    while (n < ITERATIONS) await workspace.putFile(PATH, Buffer.from(`iteration ${(n += 1)}\n`));
+    while (n < iterations) await workspace.putFile(PATH, Buffer.from(`iteration ${(n += 1)}\n`));
   };
   await Promise.all(Array.from({ length: AT_ONCE }, writer));
 }
@@ -72,14 +72,8 @@ async function ask(url: string, token: string, from = 1): Promise<number> {
 }
 
 /** Times `git log` of a file, in a packed repository with one commit for each iteration of the file. */
-function gitLogs(context: BenchContext): Row[] {
-  const tree = context.scratch.fresh("serve-history-git-tree");
-  const kept = gitTool.begin(tree, context.scratch.fresh("serve-history-git"));
-  const env = kept.record()[0]?.env ?? {};
-  const git = (...args: string[]): Command => ({ argv: ["git", ...args], cwd: tree, env });
-  const commits = Array.from({ length: ITERATIONS }, (_, i) => commitOf(i)).join("");
-  const made = spawnSync("git", ["fast-import", "--quiet"], { cwd: tree, env, input: commits, encoding: "utf8" });
-  if (made.status !== 0) throw new Error(`git fast-import: ${made.stderr}`);
+function gitLogs(context: BenchContext, iterations: number): Row[] {
+  const git = gitHistory(context, PATH, iterations);
   const p50 = (...args: string[]) => percentile(times(git(...args)), 0.5);
   const format = "--format=%H %ct";
   return [
@@ -98,11 +92,4 @@ function gitLogs(context: BenchContext): Row[] {
 
 function times(command: Command): number[] {
   return Array.from({ length: 10 }, () => 1000 * timeCommands([command]));
-}
-
-/** Returns a commit in the format of `git fast-import`. */
-function commitOf(n: number): string {
-  const text = `iteration ${n}\n`;
-  const who = `bench <bench@example.com> ${1_790_000_000 + n} +0000`;
-  return `commit refs/heads/main\ncommitter ${who}\ndata 1\nx\nM 100644 inline ${PATH}\ndata ${text.length}\n${text}\n`;
 }

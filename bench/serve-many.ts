@@ -20,7 +20,7 @@ export const serveMany: Bench = {
     const ours = (): number => server.openFiles().filter((id) => made.ids.has(id)).length;
     const busy = ours();
     const peak = server.memory().most;
-    const idle = context.options.corpus === "S" ? undefined : await whenIdle(context, server, ours);
+    const idle = context.options.isQuick ? undefined : await whenIdle(context, server, ours);
     return {
       rows: [
         { what: "memory after the server's start", unit: "MiB", samples: [atStart / MIB] },
@@ -67,7 +67,7 @@ const nameOf = (i: number) => `session-${i}`;
 
 /** Creates the workspaces, each with one file. Resolves to their ids, and to the milliseconds of each creation. */
 async function make(context: BenchContext, server: BenchServer) {
-  const count = amountFor(context, WORKSPACES);
+  const count = amountFor(context, { what: "workspaces", all: WORKSPACES });
   const samples: number[] = [];
   const ids = new Set<string>();
   for (let i = 0; i < count; i++) {

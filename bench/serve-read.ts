@@ -30,10 +30,15 @@ export const serveRead: Bench = {
     const others = [plain, ...(nginx === undefined ? [] : [nginx])];
     const url = `${server.url}/v1/workspaces/bench/files/${PATH}`;
     const git = timeGitReads(context, PATH, TEXT);
-    const seconds = amountFor(context, SECONDS);
+    const seconds = secondsOf(context);
     return reportOf(await inTurn(context, { url, token: server.token }, others), others, { git, seconds });
   },
 };
+
+/** The length of each load, in seconds. */
+function secondsOf(context: BenchContext): number {
+  return amountFor(context, { what: "seconds of load", all: SECONDS });
+}
 
 interface Asked {
   readonly url: string;
@@ -46,13 +51,13 @@ async function inTurn(context: BenchContext, ours: Asked, others: readonly Stati
   const loads: ReadLoad[][] = sides.map(() => []);
   // A first load that is not measured warms up the code, as in a server that has run for a while.
   for (const side of sides)
-    await readLoad({ ...side, connections: CONNECTIONS, seconds: amountFor(context, 3), expect: TEXT });
+    await readLoad({ ...side, connections: CONNECTIONS, seconds: secondsOf(context), expect: TEXT });
   for (let round = 0; round < context.options.rounds; round++) {
     for (const [i, side] of sides.entries()) {
       const load = await readLoad({
         ...side,
         connections: CONNECTIONS,
-        seconds: amountFor(context, SECONDS),
+        seconds: secondsOf(context),
         expect: TEXT,
       });
       loads[i]?.push(load);

@@ -15,6 +15,8 @@ const FILES = 20;
 const BYTES = 1024;
 const SECONDS = 6;
 const COMMITS = 30;
+/** The number of files that are read back at once. */
+const READERS = 16;
 
 export const serveWrite: Bench = {
   name: "serve-write",
@@ -33,7 +35,7 @@ export const serveWrite: Bench = {
     const onDisk = names.map(() => `/v1/workspaces/${ofFolder}/files/load`);
     const inFolder = await rounds(context, server, { what: "one workspace with a folder", folders: onDisk });
     // For a quick look, one of the three is enough.
-    for (const folders of context.options.corpus === "S" ? [onDisk] : [one, many, onDisk])
+    for (const folders of context.options.isQuick ? [onDisk] : [one, many, onDisk])
       context.say(`after kill -9: no acknowledged write is lost in ${await killed(server, folders)} files`);
     return {
       rows: [
@@ -61,12 +63,17 @@ export const serveWrite: Bench = {
         },
       ],
       notes: [
-        `each round has ${CLIENTS} clients for ${amountFor(context, SECONDS, 2)} s, each on a connection of its own, over TCP with a token. Each client writes its ${FILES} files in turn, with a new content each time. ` +
+        `each round has ${CLIENTS} clients for ${secondsOf(context)} s, each on a connection of its own, over TCP with a token. Each client writes its ${FILES} files in turn, with a new content each time. ` +
           "After the rounds, the server was killed under this load and started again. Every file then had its last acknowledged content, or the content of a write without an answer",
       ],
     };
   },
 };
+
+/** The length of each load, in seconds. */
+function secondsOf(context: BenchContext): number {
+  return amountFor(context, { what: "seconds of load", all: SECONDS, quick: 1 });
+}
 
 /** Measures the rounds of one load, and checks the written files after each. */
 async function rounds(
@@ -75,11 +82,11 @@ async function rounds(
   { what, folders }: { readonly what: string; readonly folders: readonly string[] },
 ): Promise<WriteLoad[]> {
   const plan = { url: server.url, token: server.token, folders, files: FILES, bytes: BYTES };
-  await writeLoad({ ...plan, seconds: amountFor(context, 3) });
+  await writeLoad({ ...plan, seconds: secondsOf(context) / 2 });
   const loads: WriteLoad[] = [];
   for (let round = 0; round < context.options.rounds; round++) {
     context.scratch.settle();
-    const load = await writeLoad({ ...plan, seconds: amountFor(context, SECONDS, 2) });
+    const load = await writeLoad({ ...plan, seconds: secondsOf(context) });
     await mustHave(server, load);
     loads.push(load);
     context.say(`round ${round + 1}: ${what}: ${load.perSecond.toFixed(0)}/s, p99 ${load.p99.toFixed(1)} ms`);
@@ -106,15 +113,19 @@ async function killed(server: BenchServer, folders: readonly string[]): Promise<
 async function mustHave(server: BenchServer, { written }: WriteLoad): Promise<number> {
   const headers = { authorization: `Bearer ${server.token}` };
   const targets = Object.entries(written);
-  for (const [target, { acknowledged, underWay }] of targets) {
-    // Without an acknowledged write in this load, the file may have a content of an earlier load, or not exist.
-    if (acknowledged === undefined) continue;
-    const reply = await fetch(server.url + target, { headers });
-    const bytes = Buffer.from(await reply.arrayBuffer());
-    const hash = reply.ok ? createHash("sha256").update(bytes).digest("hex") : undefined;
-    if (hash !== undefined && (hash === acknowledged || hash === underWay)) continue;
-    throw new Error(`${target}: ${acknowledged} was acknowledged, but it has ${hash ?? `status ${reply.status}`}`);
-  }
+  const check = async (start: number): Promise<void> => {
+    for (let i = start; i < targets.length; i += READERS) {
+      const [target, { acknowledged, underWay }] = targets[i] ?? ["", {}];
+      // Without an acknowledged write in this load, the file may have a content of an earlier load, or not exist.
+      if (acknowledged === undefined) continue;
+      const reply = await fetch(server.url + target, { headers });
+      const bytes = Buffer.from(await reply.arrayBuffer());
+      const hash = reply.ok ? createHash("sha256").update(bytes).digest("hex") : undefined;
+      if (hash !== undefined && (hash === acknowledged || hash === underWay)) continue;
+      throw new Error(`${target}: ${acknowledged} was acknowledged, but it has ${hash ?? `status ${reply.status}`}`);
+    }
+  };
+  await Promise.all(Array.from({ length: READERS }, (_, reader) => check(reader)));
   return targets.length;
 }
 
@@ -128,13 +139,14 @@ function gitCommits(context: BenchContext): Row[] {
   const [add, commit] = gitTool.begin(tree, context.scratch.fresh("serve-write-git")).record();
   if (add === undefined || commit === undefined) throw new Error("git's `record` must be an add and a commit");
   const file = join(tree, "file.txt");
+  const commits = amountFor(context, { what: "commits of git", all: COMMITS, quick: 5 });
   const timed = (options: readonly string[]): number => {
     const [git = "", ...words] = commit.argv;
     const commands: Command[] = [
       { ...add, argv: [git, ...options, "add", file] },
       { ...commit, argv: [git, ...options, ...words] },
     ];
-    const samples = Array.from({ length: COMMITS }, (_, i) => {
+    const samples = Array.from({ length: commits }, (_, i) => {
       appendFileSync(file, `write ${i}\n`.repeat(100));
       return 1000 * timeCommands(commands);
     });

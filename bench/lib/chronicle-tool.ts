@@ -25,6 +25,7 @@ export const chronicleTool: Tool = {
       },
       status: () => [chronicle("status")],
       restoreInPlace: () => [chronicle("restore", "baseline", "--yes")],
+      backToFirst: () => [chronicle("restore", "baseline", "--yes")],
       restoreTo: (folder) => [chronicle("restore", "baseline", "--to", folder)],
       collect: () => [chronicle("gc")],
     };

@@ -94,7 +94,8 @@ function listTasks(pid: number): string[] {
   }
 }
 
-function highWaterMark(pid: number): number {
+/** Returns the peak of a process's resident memory so far, in bytes; 0 if the process has ended. Linux only. */
+export function highWaterMark(pid: number): number {
   const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readProc(`/proc/${pid}/status`) ?? "")?.[1];
   return Number(kib ?? 0) * 1024;
 }

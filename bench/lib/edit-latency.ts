@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { amountFor, type BenchContext } from "./bench.ts";
 import type { SyncPair } from "./sync-peer.ts";
 
 /** The number of files of `syncTree`. */
@@ -81,14 +82,14 @@ export async function editLatency(pair: SyncPair, plan: EditPlan): Promise<numbe
 }
 
 /**
- * Waits until the first, the middle and the last file of the tree are in `to`, and then for 5 s, so that the tool
- * becomes idle. Rejects if a file is not in `to` within 5 minutes.
+ * Waits until the first, the middle and the last file of the tree are in `to`, and then for some seconds, so that the
+ * tool becomes idle. Rejects if a file is not in `to` within 5 minutes.
  */
-export async function firstSync(pair: SyncPair, files = TREE_FILES): Promise<void> {
+export async function firstSync(context: BenchContext, pair: SyncPair, files = TREE_FILES): Promise<void> {
   for (const i of [0, files >> 1, files - 1]) {
     const content = readFileSync(join(pair.from, nameOf(i)), "utf8");
     const seen = await waitForContent(join(pair.to, nameOf(i)), content, FIRST_SYNC_MS);
     if (seen === undefined) throw new Error(`the first sync was not done within ${FIRST_SYNC_MS} ms`);
   }
-  await pause(5_000);
+  await pause(1_000 * amountFor(context, { what: "seconds of rest after the first sync", all: 5, quick: 1 }));
 }

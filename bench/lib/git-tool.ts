@@ -26,6 +26,9 @@ export const repositoryTool: Tool = {
   },
 };
 
+/** The reference that keeps the first record. */
+const FIRST = "refs/bench/first";
+
 function environmentOf(tree: string, store: string, repository: string): Record<string, string> {
   const config = join(store, "config-of-bench");
   writeFileSync(
@@ -56,6 +59,8 @@ function keptByGit(tree: string, store: string, env: Record<string, string>): Ke
         env: { ...env, GIT_WORK_TREE: folder, GIT_INDEX_FILE: join(store, `index-${Date.now()}`) },
       },
     ],
+    keepFirst: () => [git("update-ref", FIRST, "HEAD")],
+    backToFirst: () => [git("reset", "-q", "--hard", FIRST), git("clean", "-fdq")],
     collect: () => [git("gc", "-q", "--prune=now")],
   };
 }

@@ -26,11 +26,14 @@ export interface Places {
   readonly configFolder: string;
 }
 
-/** Writes a history with this number of actions, in turns. Each action changes one of 200 files of about 3 KB. */
-export async function makeLongHistory(options: Places, tree: string, actions: number): Promise<void> {
+/**
+ * Writes a history with this number of actions, in turns, of a tree of 200 files of about 3 KB. Each action changes one
+ * of the first `changing` files.
+ */
+export async function makeLongHistory(options: Places, tree: string, actions: number, changing = FILES): Promise<void> {
   for (let file = 0; file < FILES; file++) writeFileSync(join(tree, nameOf(file)), textOf(file));
   const begun = await begin(options, tree);
-  await fill(options.home, begun, actions);
+  await fill(options.home, begun, { actions, changing });
 }
 
 interface Begun {
@@ -59,17 +62,27 @@ async function hashesOf(workspace: WorkspaceApi): Promise<Hash[]> {
   return hashes;
 }
 
+interface Amounts {
+  readonly actions: number;
+  readonly changing: number;
+}
+
+interface Changed {
+  readonly entry: Entry;
+  readonly iteration: number;
+}
+
 /** Appends actions, with valid hashes and links. Each gives a file the content of another one. */
-async function fill(home: string, { id, hashes }: Begun, actions: number): Promise<void> {
+async function fill(home: string, { id, hashes }: Begun, { actions, changing }: Amounts): Promise<void> {
   const files = new Map(hashes.map((hash, file) => [nameOf(file), entryOf(file, hash)]));
   const log = new FileEventLog(new NodeDisk(), storeLayout(home).workspace(id));
   let head: Head = { seq: log.head.seq, hash: log.head.hash };
   for (let n = 0; n < actions;) {
     const drafts: EventDraft[] = [];
     for (; n < actions && drafts.length < BATCH; n++) {
-      const entry = entryOf(n % FILES, hashes[(n * 7 + Math.floor(n / FILES) + 1) % FILES] ?? EMPTY_HASH);
+      const entry = entryOf(n % changing, hashes[(n * 7 + Math.floor(n / FILES) + 1) % FILES] ?? EMPTY_HASH);
       files.set(entry.path, entry);
-      drafts.push(...draftsOf(n, head.seq + drafts.length, entry));
+      drafts.push(...draftsOf(n, head.seq + drafts.length, { entry, iteration: Math.floor(n / changing) + 2 }));
     }
     const entries = [...files.values()].sort((a, b) => comparePaths(a.path, b.path));
     const { root } = manifestRoot(entries);
@@ -83,11 +96,10 @@ async function fill(home: string, { id, hashes }: Begun, actions: number): Promi
 }
 
 /** Returns the three events of an action: its beginning, its change and its end. */
-function draftsOf(n: number, fromSeq: number, entry: Entry): EventDraft[] {
+function draftsOf(n: number, fromSeq: number, { entry, iteration }: Changed): EventDraft[] {
   const { path } = entry;
   const action = `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
   const ts = new Date(1_790_000_000_000 + n * 1_000).toISOString();
-  const iteration = Math.floor(n / FILES) + 2;
   const open: ActionRecord = {
     ...{ state: "open", type: "write_file", summary: `write_file: ${path}`, scope: "paths", paths: [path] },
     files: [{ path, iteration: iteration - 1, absent: false }],

@@ -14,6 +14,8 @@ export interface BenchOptions {
   readonly names: readonly string[];
   /** Default: M. */
   readonly corpus: CorpusName;
+  /** True: a quick look, which measures less. Corpus S is for that. */
+  readonly isQuick: boolean;
   /**
    * The number of timed rounds, at least 1. Default: 5. Each round measures every tool once. Some benches have a
    * multiple of this number of rounds, others have a fixed number of samples.
@@ -49,5 +51,6 @@ export function parseBenchOptions(argv: readonly string[]): BenchOptions {
   if (corpus === undefined) throw new Error(`no such corpus: ${values.corpus}\n\n${USAGE}`);
   const rounds = Number(values.rounds);
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error(`not a number of rounds: ${values.rounds}\n\n${USAGE}`);
-  return { names: positionals, corpus, rounds, json: values.json, list: values.list, scratch: values.scratch };
+  const { json, list, scratch } = values;
+  return { names: positionals, corpus, isQuick: corpus === "S", rounds, json, list, scratch };
 }

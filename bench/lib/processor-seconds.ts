@@ -6,14 +6,27 @@ import { readFileSync } from "node:fs";
  */
 const TICKS_PER_SECOND = 100;
 
+/** Returns the processor time of the present process and of its ended children, in seconds. Elsewhere than on Linux: 0. */
+export function processorSecondsOfAll(): number {
+  if (process.platform !== "linux") return 0;
+  return timesOf("self")
+    .slice(0, 4)
+    .reduce((sum, ticks) => sum + ticks / TICKS_PER_SECOND, 0);
+}
+
 /**
  * Returns the processor time that a process has used so far, in seconds: user and system time of all its threads. Linux
  * only. Throws if there is no such process.
  */
 export function processorSeconds(pid: number): number {
+  const [user = Number.NaN, system = Number.NaN] = timesOf(pid);
+  return (user + system) / TICKS_PER_SECOND;
+}
+
+/** Returns `utime`, `stime` and the same of ended children (fields 14 to 17 of `/proc/PID/stat`), in ticks. */
+function timesOf(pid: number | "self"): number[] {
   // Field 2 of the line is the program's name in parentheses, which can have spaces and parentheses. `after` therefore
-  // begins with field 3, and `utime` and `stime` (fields 14 and 15) are at the indexes 11 and 12.
+  // begins with field 3.
   const [, after = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(/\) (?!.*\) )/s);
-  const fields = after.split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  return after.split(" ").slice(11, 15).map(Number);
 }

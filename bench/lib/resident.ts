@@ -26,7 +26,8 @@ export class Resident implements Disposable {
   }
 }
 
-function residentBytes(pid: number): number {
+/** Returns the resident memory of a process, in bytes. Linux only. */
+export function residentBytes(pid: number): number {
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
   return 1024 * Number(kib);
 }

@@ -1,11 +1,10 @@
 import { copyFileSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type ChronicleClient, createClient } from "../../src/client/node.ts";
 import { whoAnswers } from "../../src/daemon/ask-server.ts";
-import type { BenchContext } from "./bench.ts";
 import { clientCommand, LIMITS_OFF, PACKAGE } from "./chronicle-tool.ts";
 import { runCommand, type Command } from "./command.ts";
-import { copyOfCorpus } from "./rounds.ts";
 
 /** The time in which the process must carry out its first command, in milliseconds. */
 const READY_MS = 120_000;
@@ -44,12 +43,6 @@ export class StoreProcess implements AsyncDisposable {
     this.#address = join(folder, "home", "run", "serve.sock");
   }
 
-  /** Like `start`, for a new copy of the corpus. `name`: the beginning of the names of the folders. */
-  static ofCorpus(context: BenchContext, name: string): Promise<StoreProcess> {
-    context.say("preparing chronicle and its process");
-    return StoreProcess.start(copyOfCorpus(context, `${name}-tree`), context.scratch.fresh(`${name}-store`));
-  }
-
   /**
    * Records `tree` in a new store within `folder`, and starts the process. As for users, a command that finds no
    * process starts it. Resolves once the process has carried out a command; rejects if it does not within two minutes.
@@ -59,8 +52,16 @@ export class StoreProcess implements AsyncDisposable {
     await using starting = new AsyncDisposableStack();
     const started = starting.use(new StoreProcess(tree, folder, packageFolder));
     runCommand(started.given("init", ...LIMITS_OFF));
-    runCommand(started.given("status"));
-    await started.#warmUp();
+    await started.#begin();
+    starting.move();
+    return started;
+  }
+
+  /** Like `start`, for a store in `folder` that has a history of `tree` already. */
+  static async of(tree: string, folder: string): Promise<StoreProcess> {
+    await using starting = new AsyncDisposableStack();
+    const started = starting.use(new StoreProcess(tree, folder, PACKAGE));
+    await started.#begin();
     starting.move();
     return started;
   }
@@ -69,6 +70,11 @@ export class StoreProcess implements AsyncDisposable {
   direct(...args: string[]): Command {
     const { argv, cwd, env } = this.given(...args);
     return { argv, cwd, env: { ...env, CHRONICLE_DIRECT: "1" } };
+  }
+
+  /** Returns a client of the process's socket. */
+  client(): ChronicleClient {
+    return createClient({ url: `unix:${this.#address}` });
   }
 
   /** Resolves to the process id; `undefined` if the process does not answer. */
@@ -83,6 +89,11 @@ export class StoreProcess implements AsyncDisposable {
     for (const until = Date.now() + ENDED_MS; isRunning(pid); await sleep(POLL_MS)) {
       if (Date.now() > until) throw new Error(`the store's process ${pid} has not ended within ${ENDED_MS / 1000} s`);
     }
+  }
+
+  async #begin(): Promise<void> {
+    runCommand(this.given("status"));
+    await this.#warmUp();
   }
 
   /**
@@ -101,6 +112,12 @@ export class StoreProcess implements AsyncDisposable {
     if ((await this.pid()) === undefined) throw new Error("the store's process does not answer");
     await sleep(QUIET_MS);
   }
+}
+
+/** Returns the seq of the last event of a process's workspace. */
+export function eventOf(ours: StoreProcess): number {
+  const { seq } = JSON.parse(runCommand(ours.asked("status", "--json"))) as { seq: number };
+  return seq;
 }
 
 /**

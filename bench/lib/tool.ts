@@ -17,6 +17,10 @@ export interface Kept {
   restoreInPlace?(): Command[];
   /** Fills an empty folder with the recorded state. */
   restoreTo(folder: string): Command[];
+  /** Keeps the present record as the first one, for `backToFirst`. Absent if nothing must be kept for that. */
+  keepFirst?(): Command[];
+  /** Makes the tree and the last record equal to the first record. Absent if the tool cannot do that. */
+  backToFirst?(): Command[];
   /** Collects garbage, which makes the store smaller. */
   collect(): Command[];
 }

@@ -3,10 +3,10 @@ import type { CorpusName } from "./options.ts";
 import type { Ratio } from "./result.ts";
 
 /**
- * Returns the target of a promise about a share of another tool's time. `limits`: the largest share in each corpus.
+ * Returns the target of a promise that is not the same in all corpora. `limits`: the largest value in each corpus.
  * Returns `undefined` if there is no promise for the present corpus.
  */
-export function corpusShare(
+export function corpusTarget(
   { options }: BenchContext,
   limits: Readonly<Partial<Record<CorpusName, number>>>,
 ): Ratio["target"] {
