@@ -28,10 +28,12 @@ import { pageTimeline } from "./page-timeline.ts";
 import { peakMemoryBench } from "./peak-memory.ts";
 import { residentChanges } from "./resident-changes.ts";
 import { residentCheckout } from "./resident-checkout.ts";
+import { residentIdle } from "./resident-idle.ts";
 import { residentRun } from "./resident-run.ts";
 import { residentStart } from "./resident-start.ts";
 import { residentStatus } from "./resident-status.ts";
 import { residentUndo } from "./resident-undo.ts";
+import { residentUndoMany } from "./resident-undo-many.ts";
 import { restoreInPlace } from "./restore-in-place.ts";
 import { restoreIntoEmpty } from "./restore-into-empty.ts";
 import { searchContents } from "./search-contents.ts";
@@ -51,10 +53,12 @@ const BENCHES: readonly Bench[] = [
   restoreInPlace,
   restoreIntoEmpty,
   diskUsed,
+  residentIdle,
   residentStatus,
   residentRun,
   residentStart,
   residentUndo,
+  residentUndoMany,
   residentChanges,
   residentCheckout,
   oneFile,
