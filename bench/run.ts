@@ -21,6 +21,7 @@ import { longList } from "./long-list.ts";
 import { manyReplicas } from "./many-replicas.ts";
 import { millionEvents } from "./million-events.ts";
 import { nothingChanged } from "./nothing-changed.ts";
+import { oldAge } from "./old-age.ts";
 import { oneAction } from "./one-action.ts";
 import { oneFile } from "./one-file.ts";
 import { pageMany } from "./page-many.ts";
@@ -69,6 +70,7 @@ const BENCHES: readonly Bench[] = [
   actionSession,
   millionEvents,
   longList,
+  oldAge,
   pageTimeline,
   pageMany,
   peakMemoryBench,
