@@ -17,7 +17,7 @@ const STAND_STILL_MS = 2_500;
  * Copies the corpus into a new folder of the scratch, and waits for `STAND_STILL_MS`. The files of the copy are then in
  * the page cache. Returns the path of the copy.
  */
-export function copyOfCorpus(context: BenchContext, name: string): string {
+function copyOfCorpus(context: BenchContext, name: string): string {
   const tree = unsettledCopy(context, name);
   standStill();
   return tree;
