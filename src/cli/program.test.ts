@@ -4,7 +4,6 @@ import { ChronicleError } from "../core/values/errors.ts";
 import { CHRONICLE_VALUED, WRITING_VERBS, PERSONS_VERBS } from "../core/shell/persons-commands.ts";
 import { loadAction } from "./run-cli.ts";
 import { parseCommandLine } from "./program.ts";
-import { FOREIGN_WORDS, sameHere } from "./support/foreign-words.ts";
 import { GLOBAL_OPTIONS } from "./table/spec.ts";
 
 function parse(line: readonly string[], columns = 80) {
@@ -174,13 +173,4 @@ describe("the rules by which the hooks read a command line", () => {
     expect(parse(["-C", "a", "run", "-C", "b", "x"]).options).toMatchObject({ directory: "b" });
     expect(parse(["run", "--note", "--", "x"])).toMatchObject({ options: { note: ["--"] }, args: ["x"] });
   });
-});
-
-it("the names of other tools' commands are no commands here, and their hints name commands that exist", () => {
-  const names = new Set(COMMANDS.map((spec) => spec.name));
-  expect(FOREIGN_WORDS.filter((word) => names.has(word))).toEqual([]);
-  const hints = FOREIGN_WORDS.map((word) => sameHere(word) ?? "");
-  const named = hints.flatMap((hint) => [...hint.matchAll(/`chronicle ([a-z-]+)/g)].map(([, name = ""]) => name));
-  expect(named.filter((name) => !names.has(name))).toEqual([]);
-  expect(hints.filter((hint) => !hint.includes("`chronicle "))).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { Command, type CommanderError, InvalidArgumentError, Option } from "comm
 import { COMMANDS } from "./table/command-table.ts";
 import { paintFor, shownCommand } from "../process/printable.ts";
 import { closestTo } from "./render/closest.ts";
-import { sameHere } from "./support/foreign-words.ts";
+import { isSameWord, sameHere, sameOption } from "./support/foreign-words.ts";
 import { inLocalZone } from "../process/local-zone.ts";
 import { type CommandSpec, describedWith, detailsOf, GLOBAL_OPTIONS, type OptionSpec } from "./table/spec.ts";
 import { parseValue } from "./table/parse-value.ts";
@@ -65,9 +65,21 @@ function examplesOf(spec: CommandSpec): string {
 }
 
 function insteadOf({ name, tried = {}, meant }: CommandSpec, args: readonly string[], error: CommanderError): string[] {
-  const hints = Object.entries(tried).flatMap(([flag, hint]) => (error.message.includes(`'${flag}'`) ? [hint] : []));
+  const own = Object.entries(tried).flatMap(([flag, hint]) => (error.message.includes(`'${flag}'`) ? [hint] : []));
+  const hints = own.length > 0 ? own : hintOfOption(error, name);
   if (meant === undefined || error.code !== "commander.excessArguments") return hints;
   return [...hints, `for ${meant.what}: ${shownCommand(["chronicle", name, meant.flag, args.join(" ")])}`];
+}
+
+/** Returns the hint for an option of another tool, or for an argument that other tools take. */
+function hintOfOption({ code, message }: CommanderError, command?: string): string[] {
+  if (code === "commander.excessArguments") return sameLine(sameOption("REV", command));
+  const [, flag = ""] = /'(-[^']*)'/.exec(message) ?? [];
+  return code === "commander.unknownOption" ? sameLine(sameOption(flag, command)) : [];
+}
+
+function sameLine(hint: string | undefined): string[] {
+  return hint === undefined ? [] : [`the same here: ${hint}`];
 }
 
 /**
@@ -119,18 +131,18 @@ function givenOptions(command: Command): Record<string, unknown> {
   return Object.fromEntries(given);
 }
 
-function unknownCommand(word: string): never {
-  const [near] = closestTo(
-    word,
-    COMMANDS.filter((spec) => spec.hidden !== true).map((spec) => spec.name),
-    1,
-  );
-  const same = sameHere(word);
+/** Throws the error for an unknown command. `argv`: the words of the command line. */
+function unknownCommand(word: string, argv: readonly string[]): never {
+  const names = COMMANDS.filter((spec) => spec.hidden !== true).map((spec) => spec.name);
+  const same = names.find((name) => isSameWord(word, name)) ?? names.find((name) => isSameWord(`${word}s`, name));
+  const hint = sameLine(sameHere(word));
+  const [near] = same === undefined && hint.length === 0 ? closestTo(word, names, 1) : [same];
   const guess = near === undefined ? [] : [`did you mean: chronicle ${near}`];
-  const hint = same === undefined ? guess : [`the same here: ${same}`];
+  const named = [...guess, ...hint];
+  const hints = named.length > 0 ? named : argv.flatMap((one) => sameLine(sameOption(one))).slice(0, 1);
   throw usageError(
     `unknown command '${word}'`,
-    [...hint, `to record a command: chronicle run -- ${shownCommand([word])}`, "help: chronicle -h"].join("\n"),
+    [...hints, `to record a command: chronicle run -- ${shownCommand([word])}`, "help: chronicle -h"].join("\n"),
   );
 }
 
@@ -177,17 +189,17 @@ function buildProgram(
   program.addHelpCommand(help.helpGroup("Keep:"));
   addGlobals(program);
   program.addHelpText("after", FIRST_STEPS);
-  const onError = onExit("chronicle [options] [command]", "chronicle -h");
+  const onError = onExit("chronicle [options] [command]", "chronicle -h", (error) => hintOfOption(error));
   program.exitOverride((error) => {
     // If the command is unknown, its options are unknown as well. The error then names the command and not the option.
     const [word = "-"] = program.args;
-    if (error.code === "commander.unknownOption" && !word.startsWith("-")) unknownCommand(word);
+    if (error.code === "commander.unknownOption" && !word.startsWith("-")) unknownCommand(word, argv);
     return onError(error);
   });
   for (const spec of commandsNamedIn(argv)) addCommand(program, spec, done);
   program.action(() => {
     const [word] = program.args;
-    if (word !== undefined) unknownCommand(word);
+    if (word !== undefined) unknownCommand(word, argv);
     done({ spec: undefined, options: { ...program.opts(), bare: true }, args: [] });
   });
   return program;

@@ -51,6 +51,7 @@ it("snapshots and moments", async () => {
   await box.step(["manifest", "good"]);
   await box.step(["restore", "99"]);
   await box.step(["restore", "nonsense"]);
+  await box.step(["restore", "HEAD~1"]);
   await box.step(["diff", "a.txt"]);
   await box.step(["diff", "--", "a.txt"]);
   await isKept(box, "moments");

@@ -84,6 +84,9 @@ const SKEW_MS = 1_000;
 
 const LOOK = "`chronicle list --snapshots` shows the moments that have a number or a name";
 
+/** The hint for `HEAD`, which is the last commit in git. */
+const HEAD = "the last snapshot is `latest`, the one before is `latest~1`, and `now` is the present state";
+
 /**
  * Returns the word of a moment if the word is the beginning of a recorded id, but also parses as a number or a length
  * of time. Returns `undefined` for any other moment. Such words occur: one in forty of the shortened ids that lists
@@ -294,7 +297,8 @@ async function ofWord(context: Context, word: string, { snapshots, start, text }
   const only = found[0];
   if (only === undefined) {
     if (turnsMeant(turns, word).length > 0) return beforeTurn(theTurn(turns, word), { snapshots, start });
-    return missing(`there is no snapshot, session or operation ${JSON.stringify(text)}`, `${LOOK}; ${TIMES}`);
+    const hint = /^head\b/i.test(word) ? HEAD : LOOK;
+    return missing(`there is no snapshot, session or operation ${JSON.stringify(text)}`, `${hint}; ${TIMES}`);
   }
   const snapshot = snapshots.find((one) => only.recordId === `snapshot:${one.id}`);
   if (snapshot !== undefined) return ofSnapshot(snapshot);
