@@ -3,7 +3,7 @@ import type { Entry } from "../core/values/entry.ts";
 import type { EventOp, Head } from "../core/values/event.ts";
 import type { Hash } from "../core/values/hash.ts";
 import type { RemoteWorkRow } from "../core/records/remote-work.ts";
-import type { Tick } from "../core/records/tick.ts";
+import type { Tick, TickKind } from "../core/records/tick.ts";
 import type { WorkspacePath } from "../core/values/path.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 
@@ -51,6 +51,11 @@ export interface IndexStore {
   records(prefix: string): Promise<readonly EventRow[]>;
   /** Like `records`, but returns only events that leave their record open (`EventRow.open`). */
   openRecords(prefix: string): Promise<readonly EventRow[]>;
+  /**
+   * Like `records`, but returns only records that have an event at or before a seq, and a later event. Deleted records
+   * are included.
+   */
+  recordsAcross(prefix: string, seq: number): Promise<readonly EventRow[]>;
   /** Returns the events whose time is before the time of the preceding event, ascending. */
   clockJumps(): Promise<readonly ClockJump[]>;
   /** Returns every event of one record, ascending. */
@@ -106,6 +111,8 @@ export interface IndexStore {
 
   /** Returns the ticks whose last events are in a range, sorted by these events. */
   ticks(range: TickRange): Promise<readonly TickRow[]>;
+  /** Returns those of the turns that have a tick whose last event is after a seq. */
+  turnsAfter(seq: number, turns: readonly TurnName[]): Promise<readonly TurnName[]>;
 
   /** Returns the seq that was last passed to `noteDamaged`; 0 if none was. `reset` clears this note. */
   damagedSeq(): Promise<number>;
@@ -206,6 +213,14 @@ export interface TickRange {
   readonly upTo: number;
   readonly limit: number;
   readonly descending?: boolean;
+  /** Only ticks of these kinds. Default: all. */
+  readonly kinds?: readonly TickKind[];
+}
+
+/** The ids that name a turn. `session` is `""` for a turn outside of sessions. */
+export interface TurnName {
+  readonly session: string;
+  readonly turn: string;
 }
 
 export interface StoredTree {

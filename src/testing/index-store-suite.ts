@@ -3,7 +3,7 @@ import { type Hash, sha256 } from "../core/values/hash.ts";
 import { comparePaths, pathFromBytes, pathInRoot, parsePath, ROOT, type WorkspacePath } from "../core/values/path.ts";
 import type { RemoteWorkRow } from "../core/records/remote-work.ts";
 import type { Tick } from "../core/records/tick.ts";
-import type { EventRow, IndexStore, IterationRow, TickRow } from "../storage/index-store.ts";
+import type { EventRow, IndexStore, IterationRow, TickRow, TurnName } from "../storage/index-store.ts";
 import { indexPagesSuite } from "./index-pages-suite.ts";
 import { applySteps, batchTo, entryAt, eventAt, rowsOf, type Step } from "./index-rows.ts";
 
@@ -230,8 +230,46 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(await store.ticks(range)).toEqual([row(edit), row(b), row(done, 1), row(again)]);
       expect(await store.ticks({ after: 2, upTo: 5, limit: 1 })).toEqual([row(b)]);
       expect(await store.ticks({ ...range, limit: 2, descending: true })).toEqual([row(again), row(done, 1)]);
+      expect(await store.ticks({ ...range, kinds: ["edit"] })).toEqual([row(edit), row(again)]);
+      expect(await store.ticks({ ...range, kinds: ["undo", "redo"] })).toEqual([]);
       await store.reset();
       expect(await store.ticks(range)).toEqual([]);
+    });
+
+    test("returns those turns that have a tick after a seq", async () => {
+      const store = fresh();
+      const ticks = [
+        { session: "s", turn: "t" },
+        { session: "ß", turn: "t" },
+        { session: "", turn: "u" },
+      ].map((turn, at): Tick => {
+        const work = { recordId: undefined, kind: "edit", outcome: "done", started: 1, ended: 1 } as const;
+        return { ...work, ...turn, seq: at + 1, actor: "ada", changed: 1 };
+      });
+      await store.apply(batchTo(3, { events: [1, 2, 3].map((seq) => eventAt(seq, "file:a")), ticks }));
+      const [a, b, c] = ticks.map(({ session, turn }) => ({ session, turn })) as [TurnName, TurnName, TurnName];
+      const unknown = { session: "s", turn: "u" };
+      expect(await store.turnsAfter(0, [a, b, c, unknown, { session: "x", turn: "y" }])).toEqual([a, b, c]);
+      expect(await store.turnsAfter(1, [a, b, c])).toEqual([b, c]);
+      expect(await store.turnsAfter(1, [c])).toEqual([c]);
+      expect(await store.turnsAfter(3, [a, b, c])).toEqual([]);
+      expect(await store.turnsAfter(0, [])).toEqual([]);
+    });
+
+    test("returns the records with an event up to a seq and a later event", async () => {
+      const store = fresh();
+      const ids = ["session:a", "action:b", "action:b", "session:a", "action:c", "session:ab"];
+      await store.apply(batchTo(6, { events: ids.map((id, at) => eventAt(at + 1, id)) }));
+      const across = async (prefix: string, seq: number): Promise<number[]> =>
+        (await store.recordsAcross(prefix, seq)).map((row) => row.seq);
+      expect(await across("session:", 1)).toEqual([4]);
+      expect(await across("action:", 2)).toEqual([3]);
+      expect(await across("", 2)).toEqual([3, 4]);
+      expect(await across("session:a", 3)).toEqual([4]);
+      expect(await across("", 4)).toEqual([]);
+      expect(await across("action:", 0)).toEqual([]);
+      await store.apply(batchTo(7, { events: [{ ...eventAt(7, "action:c"), op: "delete" }] }));
+      expect(await across("action:", 6)).toEqual([7]);
     });
 
     test("lists the records that their last event leaves open", async () => {

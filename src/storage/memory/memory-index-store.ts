@@ -27,6 +27,7 @@ import {
   type SeqRange,
   type TickRange,
   type TickRow,
+  type TurnName,
   type TreeRow,
 } from "../index-store.ts";
 import { type ClockJump, clockJumpsIn } from "../../core/values/clock-jumps.ts";
@@ -138,6 +139,15 @@ export class MemoryIndexStore implements IndexStore {
     return rows.sort((a, b) => a.seq - b.seq);
   }
 
+  async recordsAcross(prefix: string, seq: number): Promise<readonly EventRow[]> {
+    const rows = [...this.#state.records.values()].flatMap((events) => {
+      const [first, last] = [events[0], events.at(-1)];
+      const isAcross = first !== undefined && last !== undefined && first.seq <= seq && last.seq > seq;
+      return isAcross && last.recordId.startsWith(prefix) ? [last] : [];
+    });
+    return rows.sort((a, b) => a.seq - b.seq);
+  }
+
   async clockJumps(): Promise<readonly ClockJump[]> {
     return this.#state.jumps.slice();
   }
@@ -219,10 +229,17 @@ export class MemoryIndexStore implements IndexStore {
     return meant.sort((a, b) => a.lastSeq - b.lastSeq || a.firstSeq - b.firstSeq);
   }
 
-  async ticks({ after, upTo, limit, descending = false }: TickRange): Promise<readonly TickRow[]> {
-    const meant = [...this.#state.ticks.values()].filter(({ last }) => last > after && last <= upTo);
+  async ticks({ after, upTo, limit, descending = false, kinds }: TickRange): Promise<readonly TickRow[]> {
+    const meant = [...this.#state.ticks.values()].filter(
+      ({ last, kind }) => last > after && last <= upTo && kinds?.includes(kind) !== false,
+    );
     const ordered = meant.sort((a, b) => (descending ? b.last - a.last : a.last - b.last));
     return ordered.slice(0, limit);
+  }
+
+  async turnsAfter(seq: number, turns: readonly TurnName[]): Promise<readonly TurnName[]> {
+    const later = [...this.#state.ticks.values()].filter(({ last }) => last > seq);
+    return turns.filter((one) => later.some(({ session, turn }) => session === one.session && turn === one.turn));
   }
 
   async treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined> {

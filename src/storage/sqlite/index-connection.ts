@@ -284,6 +284,14 @@ class EventTable {
     return this.#known.group("last", prefix, () => this.#sql.all(sql, ...spanOf(prefix)).map(eventRow));
   }
 
+  lastAcross(prefix: string, seq: number): readonly EventRow[] {
+    // The inner query reads the index `events_by_record` only.
+    const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE seq IN
+      (SELECT max(seq) FROM events WHERE record_id >= ? AND record_id < ? GROUP BY record_id
+      HAVING min(seq) <= ? AND max(seq) > ?) ORDER BY seq`;
+    return this.#sql.all(sql, ...spanOf(prefix), seq, seq).map(eventRow);
+  }
+
   openWithPrefix(prefix: string): readonly EventRow[] {
     const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE open = 1 AND record_id >= ? AND record_id < ? ORDER BY seq`;
     return this.#known.group("open", prefix, () => this.#sql.all(sql, ...spanOf(prefix)).map(eventRow));

@@ -21,6 +21,7 @@ import {
   type SeqRange,
   type TickRange,
   type TickRow,
+  type TurnName,
   type TreeRow,
 } from "../index-store.ts";
 import { discardSqliteFiles } from "./discard-sqlite-files.ts";
@@ -160,6 +161,10 @@ export class SqliteIndexStore implements IndexStore {
     return this.#read(() => this.#on.events.lastWithPrefix(prefix));
   }
 
+  async recordsAcross(prefix: string, seq: number): Promise<readonly EventRow[]> {
+    return this.#read(() => this.#on.events.lastAcross(prefix, seq));
+  }
+
   async openRecords(prefix: string): Promise<readonly EventRow[]> {
     return this.#read(() => this.#on.events.openWithPrefix(prefix));
   }
@@ -251,6 +256,10 @@ export class SqliteIndexStore implements IndexStore {
 
   async ticks(range: TickRange): Promise<readonly TickRow[]> {
     return this.#read(() => this.#on.ticks.range(range));
+  }
+
+  async turnsAfter(seq: number, turns: readonly TurnName[]): Promise<readonly TurnName[]> {
+    return this.#read(() => this.#on.ticks.turnsAfter(seq, turns));
   }
 
   async treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined> {

@@ -1,5 +1,5 @@
 import { type Tick, TICK_KINDS, TICK_OUTCOMES } from "../../core/records/tick.ts";
-import type { TickRange, TickRow } from "../index-store.ts";
+import type { TickRange, TickRow, TurnName } from "../index-store.ts";
 import { atMost, bytesAt, DamagedCell, numberAt, type Row, type Statements } from "./statements.ts";
 
 const COLUMNS = "last, first, kind, outcome, started, ended, actor, session, turn, changed";
@@ -38,13 +38,31 @@ export class TickTable {
     }
   }
 
-  range({ after, upTo, limit, descending = false }: TickRange): TickRow[] {
+  range({ after, upTo, limit, descending = false, kinds }: TickRange): TickRow[] {
     const order = descending ? "DESC" : "ASC";
-    const sql = `SELECT ${COLUMNS} FROM ticks WHERE last > ? AND last <= ? ORDER BY last ${order}${atMost(limit)}`;
+    const numbers = kinds?.map((kind) => TICK_KINDS.indexOf(kind)).join();
+    const isMeant = numbers === undefined ? "" : ` AND kind IN (${numbers})`;
+    const where = `last > ? AND last <= ?${isMeant}`;
     return this.#sql
-      .all(sql, after, upTo)
+      .all(`SELECT ${COLUMNS} FROM ticks WHERE ${where} ORDER BY last ${order}${atMost(limit)}`, after, upTo)
       .slice(0, limit)
       .map((row) => this.#rowOf(row));
+  }
+
+  /** Returns those of the turns that have a tick whose last event is after a seq. Reads all these ticks once. */
+  turnsAfter(seq: number, turns: readonly TurnName[]): TurnName[] {
+    const wanted = new Map(turns.flatMap((one) => this.#keyOf(one).map((key) => [key, one] as const)));
+    if (wanted.size === 0) return [];
+    const ids = JSON.stringify([...wanted.keys()].map((key) => Number(key.split(" ")[1])));
+    const sql = "SELECT DISTINCT session, turn FROM ticks WHERE last > ? AND turn IN (SELECT value FROM json_each(?))";
+    const rows = this.#sql.all(sql, seq, ids);
+    return rows.flatMap((row) => wanted.get(`${numberAt(row, 0)} ${numberAt(row, 1)}`) ?? []);
+  }
+
+  /** Returns the numbers of the session and the turn as one key; nothing if no tick has these words. */
+  #keyOf({ session, turn }: TurnName): string[] {
+    const numbers = [session, turn].map((word) => this.#knownId(Buffer.from(word)));
+    return numbers.includes(undefined) ? [] : [numbers.join(" ")];
   }
 
   #firstOf(recordId: string, seq: number): number {
@@ -56,12 +74,15 @@ export class TickTable {
     const known = this.#ids.get(word);
     if (known !== undefined) return known;
     const bytes = Buffer.from(word);
-    const row = this.#sql.first("SELECT id FROM tick_words WHERE word = ?", bytes);
-    const id =
-      row === undefined ? this.#sql.insert("INSERT INTO tick_words (word) VALUES (?)", bytes) : numberAt(row, 0);
+    const id = this.#knownId(bytes) ?? this.#sql.insert("INSERT INTO tick_words (word) VALUES (?)", bytes);
     if (this.#ids.size >= MOST_WORDS) this.#ids.clear();
     this.#ids.set(word, id);
     return id;
+  }
+
+  #knownId(word: Uint8Array): number | undefined {
+    const row = this.#sql.first("SELECT id FROM tick_words WHERE word = ?", word);
+    return row === undefined ? undefined : numberAt(row, 0);
   }
 
   #wordOf(id: number): string {
