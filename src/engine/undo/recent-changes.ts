@@ -33,6 +33,8 @@ export interface RecentChanges {
   readonly byOwner: ReadonlyMap<string, OwnPaths>;
   /** The bursts, in the order of the log. */
   readonly bursts: readonly Burst[];
+  /** The burst that may go on after the view; `undefined` if something ended the last burst. */
+  readonly going: Burst | undefined;
 }
 
 /**
@@ -40,11 +42,12 @@ export interface RecentChanges {
  * because each of these events has a line of its own in the list.
  */
 export async function changesInView(view: RecentView, borders: readonly number[]): Promise<RecentChanges> {
-  const { context, after, head } = view;
+  const { context, after, upTo } = view;
   const owners = await ownersIn(context);
   const reader = new ChangeReader(borders, (ids) => owners.around(ids));
   const from = Math.max(after + 1, (await indexedFrom(context)) ?? 1);
-  for await (const event of readFileEvents(context, from, head)) reader.take(event);
+  for await (const event of readFileEvents(context, from, upTo)) reader.take(event);
+  reader.passBorders(upTo);
   return reader;
 }
 
@@ -65,11 +68,20 @@ class ChangeReader implements RecentChanges {
     this.#around = around;
   }
 
-  take(event: LogEvent): void {
-    while ((this.#borders[this.#border] ?? Infinity) < event.seq) {
+  get going(): Burst | undefined {
+    return this.#going;
+  }
+
+  /** Ends the present burst if a border is before `seq`. */
+  passBorders(seq: number): void {
+    while ((this.#borders[this.#border] ?? Infinity) < seq) {
       this.#border += 1;
       this.#going = undefined;
     }
+  }
+
+  take(event: LogEvent): void {
+    this.passBorders(event.seq);
     for (const { path, file } of changesOf(event)) {
       const isEdit = isEditOfNobody(file);
       if (!isEdit || file.transaction !== undefined) this.#own(path, file, event.seq);

@@ -31,6 +31,8 @@ export interface RecentLine {
   readonly own?: OwnPaths;
   /** True if the work may have events that are older than the events that were read. */
   readonly isCut?: boolean;
+  /** True if the work still goes on. It may then have changes that are newer than `seq`. */
+  readonly isOpen?: boolean;
   /** The ids of the operations that the line stands for. Default: the id of the line. */
   readonly operations?: readonly string[];
   /** The texts in which `grep` looks. Default: the summary. */

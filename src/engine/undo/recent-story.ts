@@ -1,4 +1,5 @@
 import type { RecentItem, RecentOptions } from "../../api/recent-api.ts";
+import type { UndoStack } from "../../core/records/undo-stack.ts";
 import { quoteCommand } from "../../core/shell/quote-command.ts";
 import type { Context } from "../log/context.ts";
 import { historyStart } from "../log/history-start.ts";
@@ -16,7 +17,7 @@ import { type RecentLine, type Who, whoOf } from "./recent-line.ts";
 import { isStateGone } from "./recent-state.ts";
 import { syncLines } from "./recent-syncs.ts";
 import { isOfTurn, shapeOfAction, turnLines } from "./recent-turns.ts";
-import type { RecentView } from "./recent-view.ts";
+import { type RecentView, turnsGoingOn } from "./recent-view.ts";
 import type { Step } from "./step.ts";
 import { titleOfUndo } from "./title-of-undo.ts";
 import { countChanges } from "./transaction.ts";
@@ -27,12 +28,25 @@ export interface Story {
   readonly operations: readonly LoggedOperation[];
   /** True if the view is the whole history. */
   readonly isWhole: boolean;
+  /** The seqs of the last changes of lines that may go on after the view. */
+  readonly going: readonly number[];
+}
+
+/** The steps at the end of the whole history, which the lines of a view need that ends earlier. */
+export interface NewestSteps {
+  /** The ids of the operations that the next `undo` and the next `redo` select; `null` if there is none. */
+  readonly undoable: string | null;
+  readonly redoable: string | null;
+  /** The id of the last operation that did anything. */
+  readonly last: string | undefined;
 }
 
 interface Facts {
   readonly view: RecentView;
   readonly operations: readonly LoggedOperation[];
-  readonly stack: ReturnType<typeof stackOf>;
+  readonly stack: UndoStack;
+  /** The id of the last operation that did anything. */
+  readonly last: string | undefined;
   readonly sessions: readonly Session[];
   readonly snapshots: readonly Snapshot[];
   readonly actions: readonly LoggedAction[];
@@ -42,14 +56,14 @@ interface Facts {
 
 /**
  * Returns a line for everything that happened in the view, the newest first. `most`: the number of lines that the
- * caller needs.
+ * caller needs. `newest`: required for a view that ends before the head.
  */
 export async function storyIn(
   view: RecentView,
-  { actions: isWithIdle = false, most }: RecentOptions & { readonly most: number },
+  { actions: isWithIdle = false, most, newest }: StoryOptions,
 ): Promise<Story> {
   const { context, after } = view;
-  const facts = await factsOf(view);
+  const facts = await factsOf(view, newest);
   const { operations, snapshots } = facts;
   const borders = [
     ...snapshots.filter(isOfItsOwn).map(({ seq }) => seq),
@@ -60,19 +74,36 @@ export async function storyIn(
     ...snapshotAndEditLines(facts, changes),
     ...(await operationLines(facts, changes)),
     ...openRunLines(facts, changes),
-    ...turnLines(context, facts.actions, { ...facts, after, changes, isWithIdle }),
+    ...turnLines(context, facts.actions, { ...facts, after, changes, isWithIdle, goingOn: await goingOn(facts) }),
     ...(isWithIdle ? idleLines(facts) : []),
     ...(await transactionLines(context, changes)),
   ];
-  addAll(lines, await syncLines(context, { between: lines.map(({ seq }) => seq), most }));
-  const newest = lines.filter(({ seq }) => seq > after).sort((a, b) => b.seq - a.seq);
-  return { lines: newest, operations, isWhole: after === 0 };
+  const syncs = await syncLines(view, { between: lines.map(({ seq }) => seq), most });
+  addAll(lines, syncs.lines);
+  return {
+    lines: lines.filter(({ seq }) => seq > after).sort((a, b) => b.seq - a.seq),
+    operations,
+    isWhole: after === 0 && newest === undefined,
+    going: [...syncs.going, ...(changes.going === undefined ? [] : [changes.going.last])],
+  };
 }
 
-async function factsOf(view: RecentView): Promise<Facts> {
+interface StoryOptions extends RecentOptions {
+  readonly most: number;
+  readonly newest: NewestSteps | undefined;
+}
+
+function goingOn({ view, actions }: Facts): Promise<ReadonlySet<string>> {
+  return turnsGoingOn(
+    view,
+    actions.filter(isOfTurn).map(({ session = "", turn }) => ({ session, turn })),
+  );
+}
+
+async function factsOf(view: RecentView, newest: NewestSteps | undefined): Promise<Facts> {
   const { context } = view;
   const operations = await listOperations(context);
-  const stack = stackOf(operations);
+  const stack = endingWith(stackOf(operations), newest);
   const sessions = await listSessions(context);
   const snapshots = await listSnapshots(context);
   const byId = new Map(operations.map((one) => [one.id, one]));
@@ -84,6 +115,7 @@ async function factsOf(view: RecentView): Promise<Facts> {
   return {
     view,
     operations,
+    last: newest === undefined ? lastStep(operations) : newest.last,
     stack,
     sessions,
     snapshots,
@@ -91,6 +123,19 @@ async function factsOf(view: RecentView): Promise<Facts> {
     looks: looksOf(snapshots, sessions),
     isUndone: undone,
   };
+}
+
+/** Returns the id of the last operation that did anything. */
+export function lastStep(operations: readonly LoggedOperation[]): string | undefined {
+  return operations.findLast(({ isPart, selective }) => isPart !== true && selective?.isNothing !== true)?.id;
+}
+
+/** Returns the stack with the last elements of the stack of the whole history. */
+function endingWith(stack: UndoStack, newest: NewestSteps | undefined): UndoStack {
+  if (newest === undefined) return stack;
+  const ending = (ids: readonly string[], last: string | null): readonly string[] =>
+    last === null ? ids : [...ids.filter((id) => id !== last), last];
+  return { ...stack, undoable: ending(stack.undoable, newest.undoable), redoable: ending([], newest.redoable) };
 }
 
 /** Returns the moments at which the whole folder was scanned, in the order of the log. */
@@ -118,13 +163,19 @@ function snapshotAndEditLines({ view, snapshots, looks }: Facts, { bursts }: Rec
   for (const snapshot of own) {
     const burst = of.get(snapshot.id);
     if (burst !== undefined) taken.add(burst);
-    if (snapshot.cause !== "before-session") lines.push(lineOfSnapshot(context, snapshot, burst));
+    const isCut = after > 0 && (burst === undefined ? !bursts.some(isBefore(snapshot)) : burst.first - 1 <= after);
+    if (snapshot.cause !== "before-session") lines.push({ ...lineOfSnapshot(context, snapshot, burst), isCut });
     else if (burst !== undefined) lines.push(lineOfBurst(context, burst, { after, looks }, snapshot));
   }
   for (const burst of bursts)
     // Edits within a transaction have no line of their own, because the line of the transaction counts them.
     if (!taken.has(burst) && burst.transaction === undefined) lines.push(lineOfBurst(context, burst, { after, looks }));
   return lines;
+}
+
+/** Returns a function that returns true for a burst that began before the snapshot was taken. */
+function isBefore({ seq }: Snapshot): (burst: Burst) => boolean {
+  return ({ first }) => first < seq;
 }
 
 function lineOfSnapshot(context: Context, snapshot: Snapshot, burst: Burst | undefined): RecentLine {
@@ -168,7 +219,6 @@ async function operationLines(facts: Facts, { byOwner }: RecentChanges): Promise
   const { view, operations, snapshots, actions } = facts;
   const { context } = view;
   const alone = operations.filter((one) => one.isPart !== true);
-  const last = alone.findLast(({ selective }) => selective?.isNothing !== true);
   const actors = await actorsOf(context);
   const byId = new Map(actions.map((one) => [one.id, one]));
   return alone.flatMap((one): RecentLine[] => {
@@ -197,7 +247,7 @@ async function operationLines(facts: Facts, { byOwner }: RecentChanges): Promise
             ...(undone ? { undone: true } : {}),
             back: (await isStateGone(context, one.fromSeq))
               ? ""
-              : wayBack({ operation: one, stack: facts.stack }, one === last),
+              : wayBack({ operation: one, stack: facts.stack }, one.id === facts.last),
           };
         },
         ...(one.kind === "run" ? { beneath: () => beneathRun(facts, one.id) } : {}),
@@ -317,6 +367,7 @@ async function transactionLines(context: Context, { byOwner }: RecentChanges): P
       session: one.session,
       changed: 0,
       isCounted: true,
+      isOpen: true,
       own: byOwner.get(one.id) ?? new Map(),
       more: async () => ({
         open: true as const,

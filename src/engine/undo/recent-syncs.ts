@@ -7,9 +7,10 @@ import { indexedFrom } from "../log/history-start.ts";
 import { prunedBy } from "../facts/pruning.ts";
 import { isInBase } from "../log/read-base.ts";
 import { readEvents } from "../log/read-events.ts";
-import { leastOf } from "../../util/long-lists.ts";
+import { addAll, leastOf } from "../../util/long-lists.ts";
 import { firstFill } from "../facts/brought-paths.ts";
 import type { RecentLine, Who } from "./recent-line.ts";
+import type { RecentView } from "./recent-view.ts";
 
 /** The maximum pause, in milliseconds, between consecutive changes of a sync that form one line. */
 const PAUSE_MS = 120_000;
@@ -51,17 +52,29 @@ interface Source {
  * be returned.
  */
 export async function syncLines(
-  context: Context,
+  { context, after, upTo }: Pick<RecentView, "context" | "after" | "upTo">,
   { between, most }: { readonly between: readonly number[]; readonly most: number },
-): Promise<RecentLine[]> {
+): Promise<SyncLines> {
   const borders = between.toSorted((a, b) => a - b);
   const lines: RecentLine[] = [];
+  const going: number[] = [];
   const filled = (await firstFill(context)) ?? 0;
   for (const source of [...(await origins(context)), ...(await replicas(context))]) {
-    for (const run of await runsOf(context, source, { borders, most }))
-      lines.push(lineOf(context, source, { run, filled }));
+    const { runs, isGoing } = await runsOf(context, source, { borders, most, after, upTo });
+    for (const run of runs) lines.push(lineOf(context, source, { run, filled }));
+    if (isGoing)
+      addAll(
+        going,
+        runs.slice(0, 1).flatMap(([last]) => last?.seq ?? []),
+      );
   }
-  return lines;
+  return { lines, going };
+}
+
+interface SyncLines {
+  readonly lines: RecentLine[];
+  /** The seqs of the lines that may go on after the view. */
+  readonly going: readonly number[];
 }
 
 interface SyncRun {
@@ -134,22 +147,33 @@ function writtenBy({ seq, ts, record }: LogEvent, before: number): Brought | und
 interface Reach {
   readonly borders: readonly number[];
   readonly most: number;
+  /** Changes after `upTo` are left out, and groups whose changes are all at or before `after` are not needed. */
+  readonly after: number;
+  readonly upTo: number;
+}
+
+interface SyncRuns {
+  readonly runs: readonly Brought[][];
+  /** True if the newest group may go on after `upTo`. */
+  readonly isGoing: boolean;
 }
 
 /**
  * Divides the changes of a source into groups (`run`) that form one line each. The groups, and the changes in each
- * group, are ordered from the newest to the oldest. Stops reading once there are more than `most` groups.
+ * group, are ordered from the newest to the oldest. Stops reading once there are more than `most` groups, or a group
+ * that is not needed.
  */
 async function runsOf(
   context: Context,
   { recordId, broughtBy }: Source,
-  { borders, most }: Reach,
-): Promise<Brought[][]> {
+  { borders, most, after, upTo }: Reach,
+): Promise<SyncRuns> {
   const all = await context.index.recordHistory(recordId);
-  const rows = all.filter((row) => !isInBase(row));
+  const rows = all.filter((row) => !isInBase(row) && row.seq <= upTo);
   const compacted = all.findLast(isInBase)?.seq ?? 0;
   const runs: Brought[][] = [];
-  for (let end = rows.length; end > 0 && runs.length <= most; end -= STRIDE) {
+  const isNeeded = (): boolean => runs.length <= most && (runs.at(-1)?.[0]?.seq ?? Infinity) > after;
+  for (let end = rows.length; end > 0 && isNeeded(); end -= STRIDE) {
     const start = Math.max(0, end - STRIDE);
     const events = await readEvents(context, rows.slice(start, end));
     for (const [i, event] of [...events.entries()].reverse()) {
@@ -161,7 +185,9 @@ async function runsOf(
       else run.push(one);
     }
   }
-  return runs;
+  const newest = runs[0]?.[0]?.seq ?? upTo;
+  const isEnded = borders.some((seq) => seq > newest && seq <= upTo);
+  return { runs, isGoing: !isEnded && (all.at(-1)?.seq ?? 0) > upTo };
 }
 
 /** True if the pause between `one` and `later` is short, and nothing lies between them. */

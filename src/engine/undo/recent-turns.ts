@@ -8,6 +8,7 @@ import type { Context } from "../log/context.ts";
 import type { RecentChanges } from "./recent-changes.ts";
 import { type OwnPaths, type RecentLine, whoOf } from "./recent-line.ts";
 import { isStateGone } from "./recent-state.ts";
+import { keyOfTurn } from "./recent-view.ts";
 
 type TurnAction = LoggedAction & { readonly turn: string };
 
@@ -17,6 +18,8 @@ export interface TurnsInView {
   readonly changes: RecentChanges;
   readonly isUndone: (operation: string) => boolean;
   readonly isWithIdle: boolean;
+  /** The keys of the turns that go on after the view. These turns get no line. */
+  readonly goingOn: ReadonlySet<string>;
 }
 
 /** True for an action of a turn. Such an action has no line of its own. */
@@ -26,7 +29,10 @@ export function isOfTurn(action: LoggedAction): action is TurnAction {
 
 /** Returns a line for each turn. `actions` are in the order in which they began. */
 export function turnLines(context: Context, actions: readonly LoggedAction[], view: TurnsInView): RecentLine[] {
-  const turns = [...Map.groupBy(actions.filter(isOfTurn), (one) => `${one.session ?? ""}\0${one.turn}`).values()];
+  const keyOf = ({ session = "", turn }: TurnAction): string => keyOfTurn({ session, turn });
+  const turns = [...Map.groupBy(actions.filter(isOfTurn), keyOf)].flatMap(([key, own]) =>
+    view.goingOn.has(key) ? [] : [own],
+  );
   const oldest = new Map<string, string>();
   for (const { session = "", turn } of actions.filter(isOfTurn)) if (!oldest.has(session)) oldest.set(session, turn);
   const isWhole = ({ session = "", turn }: TurnAction): boolean =>
@@ -71,6 +77,7 @@ function lineOfTurn(
     changed: paths.size,
     own: paths,
     isCut,
+    isOpen,
     operations: own.map(({ id }) => id),
     title: async () => (session === undefined ? undefined : titleOfTurn(context, { session, turn })),
     more: async (short) => ({

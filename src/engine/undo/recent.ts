@@ -8,13 +8,14 @@ import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import { isInBase } from "../log/read-base.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 import { resolveMoment } from "../read/moments.ts";
+import type { LoggedOperation } from "../facts/logged-operation.ts";
 import { UndoneParts } from "./how-undone.ts";
 import { listOperations, stackOf } from "./operations.ts";
 import { PageGit } from "./recent-git.ts";
 import { ownPathsOf, PagePaths } from "./recent-paths.ts";
 import type { RecentLine } from "./recent-line.ts";
 import { recentView, type RecentView } from "./recent-view.ts";
-import { type Story, storyIn } from "./recent-story.ts";
+import { lastStep, type NewestSteps, type Story, storyIn } from "./recent-story.ts";
 
 /**
  * The minimum number of events in the first window. A window is the newest part of the history. Events before it are
@@ -40,32 +41,80 @@ const GROWTH = 4;
  */
 const LONGEST_WINDOW = 60_000;
 
+/** How much of a history is read first. */
+export interface Windows {
+  /** The minimum number of events in the first window. */
+  readonly first: number;
+  /** The estimated number of events per line. */
+  readonly ofLine: number;
+  /** The number of additional events at both ends of the first window. */
+  readonly margin: number;
+}
+
+const WINDOWS: Windows = { first: FIRST_WINDOW, ofLine: EVENTS_OF_LINE, margin: MARGIN };
+
 /**
  * Returns the newest `limit` lines of recent work that match the options, newest first. A line stands for a run, a turn
  * of an agent, an action outside of turns, a burst of edits, an operation, a snapshot, an open transaction, or changes
  * that a sync brought. `undoable` is the id of the operation that an undo without arguments would undo; `null` if there
  * is none.
  *
- * Reads the history backwards from its newest event, and only as far as the lines require. With `before`, also reads
- * the events from that seq on, because they possibly undid older work. Throws `NOT_FOUND` if `since` names no moment.
+ * Reads the history backwards from its newest event, or from `before`, and only as far as the lines require. Of the
+ * events from `before` on, reads only those that decide about older lines: what undid older work, and what goes on.
+ * Throws `NOT_FOUND` if `since` names no moment.
  */
-export async function recentWork(context: Context, limit = 20, options: RecentOptions = {}): Promise<RecentShape> {
+export async function recentWork(
+  context: Context,
+  limit = 20,
+  options: RecentOptions = {},
+  windows: Windows = WINDOWS,
+): Promise<RecentShape> {
   const { seq: head } = await context.index.head();
   const until = options.before === undefined ? head : Math.min(head, options.before - 1);
   const { after: newer = 0 } = options;
-  const { after: first, bound } = await rangeOf(context, { head, until, limit, options });
-  let after = first;
+  const { after: first, bound } = await rangeOf(context, { head, until, limit, options, windows });
+  const newest = until < head ? await newestSteps(context, windows) : undefined;
+  let [after, ahead] = [first, windows.margin];
   for (;;) {
-    const view = await recentView(context, after);
-    // `most` limits the lines of syncs, which are counted from the newest. With `before`, the wanted lines can be much
-    // older, so there is no limit.
-    const most = options.before === undefined ? limit : Number.MAX_SAFE_INTEGER;
-    const story = await storyIn(view, { ...options, most });
+    const view = await recentView(context, after, newest === undefined ? head : until + ahead);
+    // `most` limits the lines of syncs, which are counted from the newest. With `before`, the wanted lines can be older
+    // than others in the view, so there is no limit.
+    const most = newest === undefined ? limit : Number.MAX_SAFE_INTEGER;
+    const story = await storyIn(view, { ...options, most, newest });
+    if (view.upTo < head && story.going.some((seq) => seq <= until)) {
+      ahead *= GROWTH;
+      continue;
+    }
     const lines = await matching(context, story.lines, { options, bound, until, limit });
-    const next = after <= 0 ? undefined : await widened(context, { view, story, lines, bound, newer, until, limit });
-    if (next === undefined) return answer(context, { view, story, lines, options });
+    // Open work may have changes after the view, and may match a file only by these.
+    const shown = options.file === undefined ? lines : story.lines.filter(({ seq }) => seq <= until);
+    if (view.upTo < head && shown.some(({ isOpen }) => isOpen)) {
+      ahead = head;
+      continue;
+    }
+    const found = { view, story, lines, bound, newer, until, limit, windows };
+    const next = after <= 0 ? undefined : await widened(context, found);
+    if (next === undefined) return answer(context, { view, story, lines, options, newest });
     after = next;
   }
+}
+
+/** Returns the newest steps of the whole history. Reads the whole history only if its newest part has none. */
+async function newestSteps(context: Context, windows: Windows): Promise<NewestSteps> {
+  const { seq: head } = await context.index.head();
+  let after = Math.max(0, head - windows.first);
+  let operations: readonly LoggedOperation[];
+  for (;;) {
+    const view = await recentView(context, after);
+    operations = await listOperations(view.context);
+    const missing = after === 0 ? undefined : await firstMissing(context, view, operations);
+    if (missing === undefined) break;
+    after = Math.max(0, missing - 1);
+  }
+  const isFound = after === 0 || (stackOf(operations).undoable.length > 0 && lastStep(operations) !== undefined);
+  if (!isFound) operations = await listOperations(context);
+  const { undoable, redoable } = stackOf(operations);
+  return { undoable: undoable.at(-1) ?? null, redoable: redoable.at(-1) ?? null, last: lastStep(operations) };
 }
 
 interface Asked {
@@ -74,6 +123,7 @@ interface Asked {
   readonly until: number;
   readonly limit: number;
   readonly options: RecentOptions;
+  readonly windows: Windows;
 }
 
 interface Range {
@@ -87,15 +137,15 @@ interface Range {
  * Returns the range of the events to read first. If a file is asked for, the range includes the newest iterations of
  * the file.
  */
-async function rangeOf(context: Context, { head, until, limit, options }: Asked): Promise<Range> {
+async function rangeOf(context: Context, { head, until, limit, options, windows }: Asked): Promise<Range> {
   const { since, file } = options;
   // A list of everything since a time before the history is complete, so no note says where the history begins.
   const { tell: _tell, ...quiet } = context;
   const bound = since === undefined ? 0 : (await resolveMoment(quiet, since)).seq;
-  const wanted = Math.max(FIRST_WINDOW, limit * EVENTS_OF_LINE);
-  // With `options.after`, only the events after that event are needed, and `MARGIN` events before it, so that a turn or
+  const wanted = Math.max(windows.first, limit * windows.ofLine);
+  // With `options.after`, only the events after that event are needed, and `margin` events before it, so that a turn or
   // run that goes on after that event is usually complete.
-  const isNew = options.after === undefined ? wanted : Math.max(0, until - options.after) + MARGIN;
+  const isNew = options.after === undefined ? wanted : Math.max(0, until - options.after) + windows.margin;
   const after = Math.max(0, until - Math.min(wanted, isNew));
   const path = file === undefined ? undefined : parseGivenPath(file);
   const last = path === undefined ? undefined : await context.index.iterationAt(path, until);
@@ -112,7 +162,7 @@ async function rangeOf(context: Context, { head, until, limit, options }: Asked)
   const oldest = isInLine ? first : await firstAfter(context, path, first.iteration);
   if (oldest === undefined) return { after, bound: head };
   return {
-    after: Math.max(0, Math.min(after, (newest?.seq ?? 0) - MARGIN)),
+    after: Math.max(0, Math.min(after, (newest?.seq ?? 0) - windows.margin)),
     // The path was possibly a folder at first. A folder is recorded before the paths in it, so no event of these paths
     // is older than `oldest`.
     bound: Math.max(bound, oldest.seq - 1),
@@ -143,17 +193,19 @@ interface Found {
   readonly newer: number;
   readonly until: number;
   readonly limit: number;
+  readonly windows: Windows;
 }
 
 /** Returns the seq after which a longer window begins; `undefined` if the present window is long enough. */
 async function widened(
   context: Context,
-  { view, story, lines, bound, newer, until, limit }: Found,
+  { view, story, lines, bound, newer, until, limit, windows }: Found,
 ): Promise<number | undefined> {
   const { after } = view;
-  const longer = Math.max(0, until - Math.max(FIRST_WINDOW, until - after) * GROWTH);
+  const longer = Math.max(0, until - Math.max(windows.first, until - after) * GROWTH);
   if (lines.length < limit && after > Math.max(bound, newer)) return longer;
-  const missing = await firstMissing(context, view, story);
+  // If the view ends before the head, `newestSteps` has looked for these operations.
+  const missing = view.upTo < view.head ? undefined : await firstMissing(context, view, story.operations);
   if (missing !== undefined) return Math.max(0, missing - 1);
   if (until - after >= LONGEST_WINDOW || !lines.some((one) => isCut(one, after))) return undefined;
   return Math.max(0, Math.min(longer, leastOf(lines.map(({ fromSeq }) => fromSeq))));
@@ -168,10 +220,14 @@ function isCut({ isCut: may, fromSeq }: RecentLine, after: number): boolean {
  * at which such an operation ended; `undefined` if there is none. Without these operations, a wrong operation could be
  * named as the next to undo.
  */
-async function firstMissing({ index }: Context, view: RecentView, story: Story): Promise<number | undefined> {
-  const known = new Set(story.operations.map(({ id }) => id));
+async function firstMissing(
+  { index }: Context,
+  view: RecentView,
+  operations: readonly LoggedOperation[],
+): Promise<number | undefined> {
+  const known = new Set(operations.map(({ id }) => id));
   let first: number | undefined;
-  for (const { target } of story.operations) {
+  for (const { target } of operations) {
     if (target === undefined || known.has(target)) continue;
     for (const kind of ["intent", "session", "action", "transaction"]) {
       const row = await index.record(`${kind}:${target}`);
@@ -226,10 +282,11 @@ interface Page {
   readonly story: Story;
   readonly lines: readonly RecentLine[];
   readonly options: RecentOptions;
+  readonly newest: NewestSteps | undefined;
 }
 
-async function answer(context: Context, { view, story, lines, options }: Page): Promise<RecentShape> {
-  const undoable = await nextUndo(context, story);
+async function answer(context: Context, { view, story, lines, options, newest }: Page): Promise<RecentShape> {
+  const undoable = newest === undefined ? await nextUndo(context, story) : newest.undoable;
   const undoneBy = undosOf(story);
   const paths = new PagePaths(context, options.renames !== false);
   const git = await PageGit.of(view.context, lines);

@@ -77,8 +77,8 @@ function inLanes(item: RecentItem, lanes: GraphLanes): RecentItem {
 }
 
 /**
- * The number of items that are read and printed first. Each further page has as many items as all pages before it,
- * because the time to read a page grows with everything that is newer.
+ * The number of items that are read and printed first. Each further page has as many items as all pages before it, up
+ * to `MOST_RECENT`, so that the first ones are printed soon.
  */
 const PAGE = 200;
 
