@@ -34,7 +34,9 @@ export function turnLines(context: Context, actions: readonly LoggedAction[], vi
     view.goingOn.has(key) ? [] : [own],
   );
   const oldest = new Map<string, string>();
-  for (const { session = "", turn } of actions.filter(isOfTurn)) if (!oldest.has(session)) oldest.set(session, turn);
+  // An action that began before the view, and still went on in it, says nothing about where its turn ended.
+  for (const { session = "", turn, fromSeq } of actions.filter(isOfTurn))
+    if (fromSeq >= view.after && !oldest.has(session)) oldest.set(session, turn);
   const isWhole = ({ session = "", turn }: TurnAction): boolean =>
     view.after === 0 ||
     oldest.get(session) !== turn ||
