@@ -195,7 +195,9 @@ const readings = fc.record<Reading>({
  * Checks that the pages have the items of the whole list. Open work may have changed a file long after it began. A list
  * of that file does not look for the beginning, so open work is not compared there.
  */
-async function isPaged(context: Context, { options, size, windows }: Reading): Promise<void> {
+async function isPaged(context: Context, { options, size, ...asked }: Reading): Promise<void> {
+  // The list of a file reads as far as the file's last iterations and a margin, so it is not read with a tiny margin.
+  const windows = options.file === undefined ? asked.windows : undefined;
   const isCompared = ({ open }: RecentItem): boolean => options.file === undefined || open !== true;
   const { items } = await recentWork(context, Number.MAX_SAFE_INTEGER, options);
   const pages = await paged(context, windows === undefined ? { size, ...options } : { size, windows, ...options });
@@ -216,7 +218,7 @@ it("pages of any size, with windows of any size, have the items of the whole lis
     await catchUp(engine.context, { recover: false, locked: false });
     for (const way of ways) await isPaged(engine.context, way);
   });
-  await fc.assert(property, { numRuns: 6 });
+  await fc.assert(property, { numRuns: 5, endOnFailure: true });
 });
 
 it("pages of syncs have the items of the whole list, at a replica and at an origin", async () => {
