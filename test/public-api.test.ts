@@ -260,6 +260,7 @@ it("the library's exports are pinned", () => {
       "type VerifyOptions",
       "type VerifyProblemShape",
       "type VerifyShape",
+      "type VerifyStepShape",
       "type VersionRestoreShape",
       "type VersionShape",
       "type VersionsOptions",

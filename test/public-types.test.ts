@@ -195,6 +195,7 @@ it("the options are pinned", () => {
         "readonly quick?: boolean",
         "readonly expect?: string",
         "readonly repairFrom?: readonly RepairPlace[]",
+        "readonly signal?: AbortSignal",
       ],
     }
   `);

@@ -42,7 +42,7 @@ export function operationOf(row: Route): JsonSchema {
       ...(isChange ? [parameter("IdempotencyKey"), parameter("Actor"), parameter("Client")] : []),
       ...(row.conditional === true ? [parameter("IfMatch"), parameter("IfNoneMatch")] : []),
       ...("content" in row.reply ? [parameter("Range"), parameter("IfNoneMatchTag")] : []),
-      ...("events" in row.reply && row.on === "workspace" ? [parameter("LastEventId")] : []),
+      ...(isResumable(row) ? [parameter("LastEventId")] : []),
     ],
     ...bodyOf(row),
     responses: {
@@ -51,6 +51,11 @@ export function operationOf(row: Route): JsonSchema {
       default: problem(),
     },
   };
+}
+
+/** True if a client that was cut off can continue after the last event that it has. */
+function isResumable({ on, reply }: Route): boolean {
+  return on === "workspace" && "events" in reply && reply.ends !== true;
 }
 
 function problem(status?: number): JsonSchema {
@@ -101,7 +106,8 @@ function responsesOf(reply: ReplyKind): JsonSchema {
   if ("nothing" in reply) return { 204: { description: "Done" } };
   if ("events" in reply) {
     const schema = { type: "string", description: `each \`data\` is a ${reply.events}, and each \`id\` is its seq` };
-    return { 200: { description: "Events, as they are recorded", content: { "text/event-stream": { schema } } } };
+    const description = reply.ends === true ? "The steps of the work, until its end" : "Events, as they are recorded";
+    return { 200: { description, content: { "text/event-stream": { schema } } } };
   }
   return contentResponses();
 }

@@ -194,6 +194,19 @@ export interface VerifyOptions extends ProgressOptions {
    * and not for agents. Default: nothing is repaired.
    */
   readonly repairFrom?: readonly RepairPlace[];
+  /**
+   * Ends the verification soon after this signal aborts. `verify` then throws the signal's reason. A repair keeps what
+   * it has already repaired.
+   */
+  readonly signal?: AbortSignal;
+}
+
+/** A step of a verification: either its progress, or its result. The last step has the result. */
+export interface VerifyStepShape {
+  /** The number of the step, from 1. */
+  seq: number;
+  progress?: Progress;
+  result?: VerifyShape;
 }
 
 /**

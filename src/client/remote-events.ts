@@ -2,9 +2,10 @@ import { createParser, type EventSourceMessage, type ParserCallbacks } from "eve
 import type { EventsOptions } from "../api/file-api.ts";
 import { followEvents, followHead } from "../api/routes/calls/file-calls.ts";
 import type { HeadChangeShape, LogEventShape } from "../api/shapes.ts";
-import { isPassing, pause, waitOf } from "./retry.ts";
+import type { Progress, ProgressOptions } from "../api/workspace-api.ts";
+import { isPassing, pause, retrying, waitOf } from "./retry.ts";
 import { unavailable } from "./transport.ts";
-import type { Wire } from "./wire.ts";
+import { problemError, type Wire } from "./wire.ts";
 
 /** The time without data, in ms, after which the server is considered gone. A server sends a heartbeat every 15 s. */
 const SILENCE_MS = 45_000;
@@ -55,6 +56,34 @@ export function remoteHead(wire: Wire, params: Params, signal: AbortSignal): Asy
     for await (const { data } of messagesOf(await opened(wire, { call: followHead, asking }, place), ended))
       yield JSON.parse(data) as HeadChangeShape;
   });
+}
+
+/** The status for a problem without a known code, such as `INTERNAL`. */
+const UNEXPECTED = 500;
+
+/**
+ * Follows the steps of some work, calls `onProgress` with their progress, and resolves to the result of the last one.
+ * Throws the error with which the work failed. If the connection breaks, the work begins anew, by the rule for retries.
+ */
+export async function resultOfSteps<Result>(
+  wire: Wire,
+  opening: Opening,
+  { onProgress, signal }: ProgressOptions & { readonly signal: AbortSignal },
+): Promise<Result> {
+  const once = async (): Promise<Result> => {
+    const steps = oneConnection(signal, async function* (ended) {
+      const asking = { ...opening.asking, signal: ended.signal };
+      yield* messagesOf(await wire.open({ ...opening, asking }), ended);
+    });
+    for await (const { event, data } of steps) {
+      if (event === "problem") throw problemError(UNEXPECTED, data);
+      const step = JSON.parse(data) as { readonly progress?: Progress; readonly result?: Result };
+      if (step.progress !== undefined) onProgress?.(step.progress);
+      if (step.result !== undefined) return step.result;
+    }
+    throw unavailable("the server", "it ended its answer before the result");
+  };
+  return retrying(once, wire.retry, { signal });
 }
 
 type Params = Readonly<Record<string, string>>;

@@ -21,8 +21,8 @@ import type { ActionDiffShape, ActionShape, TransactionShape } from "../api/acti
 import { ActionBracket, TransactionBracket } from "../api/bracket.ts";
 import { elsewhere } from "../api/routes/row.ts";
 import { MAX_PAGE } from "../api/routes/pages.ts";
-import type { DiffShape, HeadChangeShape, LogEventShape } from "../api/shapes.ts";
-import type { ActingAs, ContentStream, DiffOptions, WorkspaceApi } from "../api/workspace-api.ts";
+import type { DiffShape, HeadChangeShape, LogEventShape, VerifyShape } from "../api/shapes.ts";
+import type { ActingAs, ContentStream, DiffOptions, VerifyOptions, WorkspaceApi } from "../api/workspace-api.ts";
 import { addAll } from "../util/long-lists.ts";
 import { remoteEvents, remoteHead } from "./remote-events.ts";
 import type { Wire } from "./wire.ts";
@@ -82,7 +82,6 @@ const REQUESTS = {
   versions: action.listVersions,
   restoreVersion: action.restoreVersion,
 
-  verify: upkeep.verify,
   rebuild: upkeep.rebuild,
   compact: upkeep.compact,
   gc: upkeep.collect,
@@ -102,7 +101,7 @@ const REQUESTS = {
 
 /**
  * A workspace of a server. `requesting` makes most methods from `REQUESTS`. The class body has the methods that do more
- * than send one request. No operation reports progress. Operations that involve commands, processes or folders of the
+ * than send one request. Only `verify` reports progress. Operations that involve commands, processes or folders of the
  * caller's machine throw `USAGE`, because the server may be on another machine.
  */
 export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceApi {
@@ -187,6 +186,28 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
 
   async abandonActions(of: ActionsOf): Promise<string[]> {
     return (await this.#requests.one(action.abandonActions, of)).actions;
+  }
+
+  /** Follows the steps of the verification only for a caller who wants its progress, because older servers have none. */
+  async verify(options: VerifyOptions = {}): Promise<VerifyShape> {
+    const { onProgress, signal } = options;
+    try {
+      if (onProgress === undefined) return await this.#requests.one(upkeep.verify, options);
+      return await this.#verifyInSteps({ ...options, onProgress });
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw error;
+    }
+  }
+
+  async #verifyInSteps(options: VerifyOptions): Promise<VerifyShape> {
+    try {
+      return await this.#requests.result(upkeep.followVerify, [options], options);
+    } catch (error) {
+      // An older server does not know the steps. If the workspace is missing, the request without steps says so.
+      if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
+      return this.#requests.one(upkeep.verify, options);
+    }
   }
 
   async verifyIntegrity(): Promise<void> {

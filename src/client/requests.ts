@@ -2,6 +2,8 @@ import { MAX_PAGE } from "../api/routes/pages.ts";
 import type { Page, ReplyShapes } from "../api/routes/reply-shapes.ts";
 import type { AnswerOf, Asking, Call } from "../api/routes/route.ts";
 import { ChronicleError } from "../core/values/errors.ts";
+import type { ProgressOptions } from "../api/workspace-api.ts";
+import { resultOfSteps } from "./remote-events.ts";
 import type { WireReply } from "./transport.ts";
 import type { Ask, Wire } from "./wire.ts";
 import { optional } from "../util/optional.ts";
@@ -12,6 +14,13 @@ type OneReply =
 type PageReply<K extends keyof ReplyShapes> = { readonly pageOf: K };
 type OneCall<Args extends readonly unknown[], Reply extends OneReply> = Call<Args, object, unknown, Reply>;
 type PageCall<Args extends readonly unknown[], K extends keyof ReplyShapes> = Call<Args, object, unknown, PageReply<K>>;
+type StepsCall<Args extends readonly unknown[], K extends keyof ReplyShapes> = Call<
+  Args,
+  object,
+  unknown,
+  { readonly events: K; readonly ends: true }
+>;
+type ResultOf<Shape> = Shape extends { readonly result?: infer Result } ? Exclude<Result, undefined> : never;
 type ContentCall<Args extends readonly unknown[]> = Call<Args, object, unknown, { readonly content: true }>;
 
 type PlainCall = OneCall<never, OneReply> | PageCall<never, keyof ReplyShapes>;
@@ -102,6 +111,19 @@ export class Requests {
   ): Promise<WireReply> {
     const asking = this.#asking(call, args);
     return this.#whileOpen(() => this.wire.open({ call, asking, ...optional({ range }) }));
+  }
+
+  /** Follows the steps of some work, and resolves to its result. See `resultOfSteps`. */
+  result<Args extends readonly unknown[], K extends keyof ReplyShapes>(
+    call: StepsCall<Args, K>,
+    args: Args,
+    { onProgress, signal }: ProgressOptions & { readonly signal?: AbortSignal },
+  ): Promise<ResultOf<ReplyShapes[K]>> {
+    const asking = this.#asking(call, args);
+    const ended = signal === undefined ? this.ended : AbortSignal.any([signal, this.ended]);
+    return this.#whileOpen(() =>
+      resultOfSteps(this.wire, { call, asking }, { ...optional({ onProgress }), signal: ended }),
+    );
   }
 
   close(): void {

@@ -292,11 +292,18 @@ export class RequestAnswer {
     const row = this.#row;
     if (row.on !== "workspace") return;
     const asked = this.#asked(signal === NEVER ? NEVER : AbortSignal.any([signal, lease.gone]));
-    const done = async (asked: Asked<unknown, unknown>) => {
-      using turn = await this.#heavyTurn(reply.raw, asked);
+    const begin = async (asked: Asked<unknown, unknown>): Promise<Disposable | undefined> => {
+      const turn = await this.#heavyTurn(reply.raw, asked);
       if (turn !== undefined) await this.#mustStillHold();
+      return turn;
+    };
+    const done = async (asked: Asked<unknown, unknown>) => {
+      // A stream begins its work when its first event is read, and has its turn until it ends.
+      const isStream = "events" in row.reply;
+      using _turn = isStream ? undefined : await begin(asked);
       const answer = await this.#answered(() => row.answer(on, this.#fitting(asked)), id);
-      return isOperator ? answer : withoutFolders(row, answer, this.#hidden);
+      const shown = isOperator ? answer : withoutFolders(row, answer, this.#hidden);
+      return shown.kind === "events" ? { ...shown, events: inTurn(() => begin(asked), shown.events) } : shown;
     };
     await this.#reply(reply, asked, done);
   }
@@ -509,7 +516,10 @@ export class RequestAnswer {
         hint: "end one of them",
       });
     }
-    await sendEvents(reply.hijack().raw, { after, events, limits, stopping, isStillAdmitted });
+    const { reply: kind } = this.#row;
+    const problemOf = "events" in kind && kind.ends === true ? (error: unknown) => this.#problem(error) : undefined;
+    const sending = { after, events, limits, stopping, isStillAdmitted, ...optional({ problemOf }) };
+    await sendEvents(reply.hijack().raw, sending);
   }
 
   #problem(error: unknown): Problem {
@@ -567,6 +577,12 @@ function sendKept(reply: FastifyReply, { status, value }: KeptReply): void {
     .send(status === 204 ? undefined : value);
 }
 
+/** Yields the items from the time on at which `begin` resolves. Disposes of its result after the last item. */
+async function* inTurn<T>(begin: () => Promise<Disposable | undefined>, items: AsyncIterable<T>): AsyncIterable<T> {
+  using _turn = await begin();
+  yield* items;
+}
+
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
 function kept(answer: Answer): KeptReply {
@@ -607,9 +623,16 @@ const PATH_FIELDS: ReadonlySet<string> = new Set(["path", "tracked_paths", "sour
  * is changed. The row of the log has no `namesFolders`, because a caller could not verify the hash of a changed event.
  */
 function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonly string[]): Answer {
+  if (answer.kind === "events" && namesFolders === true)
+    return { ...answer, events: cleanedEvents(answer.events, hidden) };
   if (answer.kind !== "json") return answer;
   const value = namesFolders === true ? cleaned(answer.value, hidden, false) : cleanedCoverage(answer.value, hidden);
   return { ...answer, value };
+}
+
+async function* cleanedEvents<T>(events: AsyncIterable<T>, hidden: readonly string[]): AsyncIterable<T> {
+  // A cleaned value has the same fields.
+  for await (const event of events) yield cleaned(event, hidden, false) as T;
 }
 
 /**

@@ -164,3 +164,48 @@ describe("the head", () => {
     expect(peer.requests.map(({ headers }) => headers["last-event-id"])).toEqual([undefined, undefined, undefined]);
   });
 });
+
+describe("the steps of a verification", () => {
+  const step = (seq: number, more: object): string =>
+    `id: ${seq}\nevent: message\ndata: ${JSON.stringify({ seq, ...more })}\n\n`;
+  const progress = { phase: "verify", done: 2, total: 5, unit: "events" } as const;
+
+  it("begin anew after the connection was cut off, and the result is that of the last verification", async () => {
+    await using peer = await ScriptedPeer.start(
+      (_, response) => {
+        begin(response, 0);
+        response.write(step(1, { progress }), () => setTimeout(() => response.destroy(), 20));
+      },
+      (_, response) => {
+        begin(response, 0);
+        response.end(step(1, { progress }));
+      },
+      (_, response) => {
+        begin(response, 0);
+        response.end(step(1, { progress }) + step(2, { result: { ok: true } }));
+      },
+    );
+    const told: unknown[] = [];
+    const result = await peer
+      .client()
+      .workspace("w")
+      .verify({ onProgress: (one) => void told.push(one) });
+    expect(result).toEqual({ ok: true });
+    expect(told).toEqual([progress, progress, progress]);
+    expect(peer.requests).toHaveLength(3);
+  });
+
+  it("throw the problem with which they end, and ask no more", async () => {
+    const data = JSON.stringify({ status: 410, code: "PRUNED", detail: "it is gone", hint: "look elsewhere" });
+    await using peer = await ScriptedPeer.start((_, response) => {
+      begin(response, 0);
+      response.end(`event: problem\ndata: ${data}\n\n`);
+    });
+    const failed = peer
+      .client()
+      .workspace("w")
+      .verify({ onProgress: () => undefined });
+    await expect(failed).rejects.toMatchObject({ code: "PRUNED", message: "it is gone", hint: "look elsewhere" });
+    expect(peer.requests).toHaveLength(1);
+  });
+});

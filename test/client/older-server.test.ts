@@ -32,3 +32,17 @@ it("a field that is more than a detail, and another error, stay errors", async (
   await expect(workspace.diff("a", "b", { patch: true, renames: true })).rejects.toMatchObject({ code: "USAGE" });
   expect(peer.requests).toHaveLength(2);
 });
+
+it("a server that does not know the steps of a verification verifies without them", async () => {
+  const sound = { ok: true, events: 3 };
+  await using peer = await ScriptedPeer.start(problem(404, "NOT_FOUND"), json(sound));
+  const verified = peer
+    .client()
+    .workspace("w")
+    .verify({ quick: true, onProgress: () => expect.fail("no progress") });
+  expect(await verified).toEqual(sound);
+  expect(peer.requests.map(({ url }) => url)).toEqual([
+    "/v1/workspaces/w/verify-steps?quick=true",
+    "/v1/workspaces/w/verify?quick=true",
+  ]);
+});

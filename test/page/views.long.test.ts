@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { ended } from "../cli/sandbox.ts";
 import { findings } from "./page-axe.ts";
@@ -34,6 +35,35 @@ async function history(one: PageStore): Promise<void> {
   await one.call(["prune", "--keep-last", "0", "--yes"], { env: { CHRONICLE_ROLE: "agent" } });
   const replicas = join(one.store, "workspaces", await one.workspace(), "replicas");
   writeFileSync(replicas, "chronicle replica cursors 2\nlaptop-of-anna 4\n", { mode: 0o600 });
+}
+
+/** Holds what the page hears of a check after the first progress, as a check that takes long would, until it may go on. */
+async function holdingChecks(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    const send = window.fetch;
+    window.fetch = async (input, init) => {
+      const response = await send(input, init);
+      if (!response.url.includes("/verify-steps") || response.body === null) return response;
+      const goingOn = Promise.withResolvers<void>();
+      addEventListener("let-checks-go-on", () => goingOn.resolve(), { once: true });
+      init?.signal?.addEventListener("abort", () => goingOn.reject(new Error("stopped")));
+      let text = "";
+      let mayGoOn = false;
+      const held = new TransformStream<Uint8Array, Uint8Array>({
+        async transform(piece, controller) {
+          if (mayGoOn) return controller.enqueue(piece);
+          text += new TextDecoder().decode(piece);
+          const at = text.indexOf("\n\n", text.indexOf('"progress"')) + 2;
+          if (!text.includes('"progress"') || at < 2) return;
+          controller.enqueue(new TextEncoder().encode(text.slice(0, at)));
+          await goingOn.promise;
+          mayGoOn = true;
+          controller.enqueue(new TextEncoder().encode(text.slice(at)));
+        },
+      });
+      return new Response(response.body.pipeThrough(held), response);
+    };
+  });
 }
 
 let box: PageStore;
@@ -105,6 +135,29 @@ describeWithBrowser("the page", () => {
       await expect.poll(() => options.allTextContents(), SOON).toContainEqual(expect.stringContaining(text));
       return (await options.allTextContents()).find((one) => one.includes(text)) ?? "";
     }
+  });
+
+  it("says how far a check is, keeps it while another view is open, and stops it", async () => {
+    await using tab = await openTab(await box.address(`/w/${id}/integrity`), { before: holdingChecks });
+    const { page } = tab;
+    await page.getByRole("button", { name: "Recompute everything" }).click();
+    const events = page.getByRole("progressbar", { name: "Events" });
+    await expect.poll(() => events.getAttribute("aria-valuetext"), SOON).toMatch(/^\d+ of \d+$/);
+    await page.getByText("Recomputing every hash").waitFor();
+    expect(await page.getByRole("button", { name: "Only the log" }).isDisabled()).toBe(true);
+    expect(await findings(tab)).toEqual([]);
+
+    await tab.go(`/w/${id}/space`);
+    await page.getByRole("region", { name: "How much is kept" }).waitFor();
+    await tab.go(`/w/${id}/integrity`);
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText(/^Stopped after \d+ of \d+ events/).waitFor();
+
+    await page.getByRole("button", { name: "Only the log" }).click();
+    await page.getByText("Reading the log").waitFor();
+    expect(await page.getByRole("progressbar", { name: "Contents" }).count()).toBe(0);
+    await page.evaluate(() => dispatchEvent(new Event("let-checks-go-on")));
+    await page.getByText("The contents were not read.").waitFor();
   });
 
   it("says where the space goes, and prunes after a look at what can no longer be restored", async () => {

@@ -16,6 +16,10 @@ it("life of a verify", async () => {
   expect(sound).toMatchObject({ ok: true, problems: [], events: head.seq });
   expect(sound.blobs).toBeGreaterThan(20);
   expect(phases).toContain("verify");
+  const stop = new AbortController();
+  const reason = new Error("seen enough");
+  const stopped = workspace.verify({ signal: stop.signal, onProgress: () => stop.abort(reason) });
+  await expect(stopped).rejects.toBe(reason);
   await workspace.close();
 
   // Changes one byte in each authoritative file of this history. Each change is found. The file is put back after

@@ -7,6 +7,7 @@ import type { DoctorShape, InitShape, MarksShape } from "../store-api.ts";
 import type * as sync from "../sync-api.ts";
 import type { RecentShape } from "../recent-api.ts";
 import type { TicksShape } from "../tick-api.ts";
+import type { VerifyStepShape } from "../workspace-api.ts";
 import type { Role } from "./role.ts";
 
 /** One page of a list. */
@@ -151,5 +152,6 @@ export interface ReplyShapes {
   UndoShape: shapes.UndoShape;
   UserRecordEventShape: UserRecordEventShape;
   VerifyShape: shapes.VerifyShape;
+  VerifyStepShape: VerifyStepShape;
   WorkspaceShape: shapes.WorkspaceShape;
 }

@@ -19,8 +19,11 @@ export type ReplyKind =
   | { readonly pageOf: keyof ReplyShapes }
   /** A content: bytes, with `ETag`, `Range`, `Content-Type`. */
   | { readonly content: true }
-  /** Server-sent events. */
-  | { readonly events: keyof ReplyShapes }
+  /**
+   * Server-sent events. With `ends`, they are the steps of some work, and end with it. If that work fails, the last
+   * event has the type `problem`, and its data is the problem.
+   */
+  | { readonly events: keyof ReplyShapes; readonly ends?: true }
   /** No content (status 204). */
   | { readonly nothing: true };
 

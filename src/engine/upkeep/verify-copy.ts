@@ -12,6 +12,8 @@ export interface CopyFindings {
   readonly notes: string[];
   /** See `VerifyLogOptions.placesOf`. */
   readonly placesOf: ReadonlySet<Hash>;
+  /** See `VerifyLogOptions.onRead`. */
+  readonly onRead: (done: number, total: number) => void;
 }
 
 /**
@@ -36,9 +38,9 @@ async function verifyOpened({ context, where }: HistoryCopy, into: CopyFindings)
   const problems: Problem[] = [];
   const notes: string[] = [];
   const audit = await IndexAudit.begin(context.index);
-  const { placesOf } = into;
+  const { placesOf, onRead } = into;
   const log = await verifyLog(context, {
-    ...{ problems, notes, placesOf, audit },
+    ...{ problems, notes, placesOf, audit, onRead },
     bound: audit.seq,
     seqsOfInterest: new Set(),
   });

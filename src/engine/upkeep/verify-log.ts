@@ -1,4 +1,3 @@
-import type { VerifyOptions } from "../../api/workspace-api.ts";
 import type { BaseBatch, BaseEntry, BaseRecord } from "../../core/log/base.ts";
 import { checkLine } from "../../core/log/chain.ts";
 import { CommitFollower, markOf } from "../../core/log/commit-mark.ts";
@@ -81,7 +80,9 @@ export interface LogFindings {
   readonly signers: readonly LoggedSigner[];
 }
 
-export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
+export interface VerifyLogOptions {
+  /** Called after each part of the log that was read, with the number of events read so far, and of all events. */
+  readonly onRead?: (done: number, total: number) => void;
   readonly problems: Problem[];
   /** Receives findings that are worth knowing but are not problems. */
   readonly notes: string[];
@@ -127,7 +128,7 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
     const isIndexed = options.atEnd !== undefined || (await context.log.archived()).length > 0;
     const reader = new LogVerifier({ ...context, index, memo: new Memo() }, options, { isIndexed, ...givenUp });
     if (context.anchor !== undefined) await reader.startOn(context.anchor);
-    await reader.read(lines);
+    await reader.read(lines, end.seq);
     // If the log ends before `bound`, recorded events are missing. The torn bytes are then not the rest of a commit
     // that a crash has torn, and are not moved to quarantine.
     if (end.tornBytes > 0 && !reader.torn && end.seq >= options.bound) {
@@ -239,10 +240,11 @@ class LogVerifier {
     return (this.#rules = new HistoryRules(this.#state, tell, start));
   }
 
-  async read(lines: AsyncIterable<readonly RawLine[]>): Promise<void> {
+  /** `lastSeq` is the seq of the last event, from which the progress is computed. */
+  async read(lines: AsyncIterable<readonly RawLine[]>, lastSeq: number): Promise<void> {
     for await (const batch of lines) {
       for (const line of batch) await this.#line(line);
-      this.#options.onProgress?.({ phase: "verify", done: this.#events, total: 0, unit: "events" });
+      this.#options.onRead?.(this.#events, Math.max(this.#events, lastSeq - this.#firstSeq + 1));
     }
   }
 

@@ -1,7 +1,7 @@
 import type { VerifyProblemShape as Problem, ExpectedHeadShape, VerifyShape } from "../../api/shapes.ts";
 import type { Context, KeptHead } from "../log/context.ts";
 import { type LogFindings, type Need, NO_HASH, verifyLog, type VerifyLogOptions } from "./verify-log.ts";
-import type { VerifyOptions } from "../../api/workspace-api.ts";
+import type { Progress, VerifyOptions } from "../../api/workspace-api.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { LoggedSigner } from "../log/signing-fault.ts";
@@ -13,7 +13,6 @@ import { provedHead } from "../log/signing.ts";
 import { findDamage } from "../log/chain-fault.ts";
 import { verifyCopy, presentOf } from "./verify-copy.ts";
 import { verifyPlans } from "./verify-plans.ts";
-import { optional } from "../../util/optional.ts";
 import { actionOfEvent } from "../facts/actions.ts";
 import { answer } from "../log/answer.ts";
 import { indexedFrom } from "../log/history-start.ts";
@@ -43,6 +42,8 @@ export async function examine(
   options: VerifyOptions & Pick<VerifyLogOptions, "placesOf">,
 ): Promise<Examined> {
   const { placesOf = new Set() } = options;
+  const onProgress = progressUnlessAborted(options);
+  options.signal?.throwIfAborted();
   const began = performance.now();
   const problems: Problem[] = [];
   const notes: string[] = [];
@@ -58,7 +59,7 @@ export async function examine(
     notes,
     bound: Math.max(indexed.seq, (await provedHead(context))?.seq ?? 0),
     placesOf,
-    ...optional({ onProgress: options.onProgress }),
+    onRead: (done, total) => onProgress({ phase: "verify", done, total, unit: "events" }),
     seqsOfInterest: seqsOfInterest(indexed, given, kept),
   });
   const held: ComparedLog = { log, notes };
@@ -74,15 +75,14 @@ export async function examine(
     problems.push({ kind: "file-damaged", where, detail: fault });
   const expected = given === undefined ? undefined : checkExpected(context, held, given);
   addAll(problems, expected?.problems ?? []);
-  const copied = await verifyCopy(context, { problems, notes, placesOf });
+  const copied = await verifyCopy(context, {
+    ...{ problems, notes, placesOf },
+    onRead: (done, total) =>
+      onProgress({ phase: "verify", done: log.events + done, total: log.events + total, unit: "events" }),
+  });
   const needed = together(copied, await presentOf(context, log.needed));
   addAll(notes, await leftOutNotes(context, log.needed));
-  const blobs = await verifyBlobs(context, {
-    needed,
-    quick: options.quick === true,
-    problems,
-    ...optional({ onProgress: options.onProgress }),
-  });
+  const blobs = await verifyBlobs(context, { needed, quick: options.quick === true, problems, onProgress });
   const shape: VerifyShape = {
     ok: problems.length === 0,
     events: log.events,
@@ -95,6 +95,14 @@ export async function examine(
     seconds: Math.round(performance.now() - began) / 1_000,
   };
   return { shape, needed, hurt: blobs.hurt, files: blobs.files };
+}
+
+/** Returns a function that reports progress. Once `signal` has aborted, the function throws the signal's reason. */
+function progressUnlessAborted({ onProgress, signal }: VerifyOptions): (progress: Progress) => void {
+  return (progress) => {
+    signal?.throwIfAborted();
+    onProgress?.(progress);
+  };
 }
 
 /**
@@ -343,7 +351,8 @@ function isPartName(name: string): boolean {
   return /^[0-9.-]+\.part$/.test(name);
 }
 
-interface VerifyBlobsOptions extends Pick<VerifyOptions, "onProgress"> {
+interface VerifyBlobsOptions {
+  readonly onProgress: (progress: Progress) => void;
   readonly needed: ReadonlyMap<Hash, Need>;
   readonly quick: boolean;
   readonly problems: Problem[];
@@ -376,7 +385,7 @@ async function verifyBlobs(context: Context, options: VerifyBlobsOptions): Promi
       onBlob: (hash) => missing.delete(hash),
       onProgress: (done, total) => {
         bytes = total;
-        options.onProgress?.({ phase: "verify", done, total, unit: "bytes" });
+        options.onProgress({ phase: "verify", done, total, unit: "bytes" });
       },
     })) {
       for (const hash of problem.hashes) hurt.add(hash);

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { ServerLimits } from "../limits/limits.ts";
+import type { Problem } from "./problem.ts";
 import { SAFE_HEADERS } from "./send.ts";
 import { writeTo } from "../limits/slow-peer.ts";
 
@@ -18,6 +19,11 @@ export interface EventsToSend {
    * is then closed. It is also closed if the promise rejects.
    */
   readonly isStillAdmitted: () => Promise<boolean>;
+  /**
+   * For events that end with some work. Returns the problem for an error of the work. The problem is sent as the last
+   * event. Default: an error is thrown, and the client learns of it when it connects again.
+   */
+  readonly problemOf?: (error: unknown) => Problem;
 }
 
 /** The time after which a client reconnects, in milliseconds. */
@@ -30,7 +36,7 @@ const RETRY_MS = 1_000;
  */
 export async function sendEvents(
   response: ServerResponse,
-  { after, events, limits, stopping, isStillAdmitted }: EventsToSend,
+  { after, events, limits, stopping, isStillAdmitted, problemOf }: EventsToSend,
 ): Promise<void> {
   response.writeHead(200, {
     ...SAFE_HEADERS,
@@ -53,10 +59,17 @@ export async function sendEvents(
       if (!(await writeTo(response, textOf(event), limits.slowMs))) return;
       if (stopping.aborted) break;
     }
+  } catch (error) {
+    if (problemOf === undefined) throw error;
+    await writeTo(response, problemText(problemOf(error)), limits.slowMs);
   } finally {
     clearInterval(heartbeat);
     response.end();
   }
+}
+
+function problemText(problem: Problem): Buffer {
+  return Buffer.from(`event: problem\ndata: ${JSON.stringify(problem)}\n\n`);
 }
 
 /**

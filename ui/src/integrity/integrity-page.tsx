@@ -1,16 +1,13 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
-import { ShieldAlert, ShieldCheck } from "lucide-react";
-import { type FormEvent, useId, useState } from "react";
 import { useWorkspaceApi } from "../data/api.ts";
 import { Command, CopyButton } from "../parts/command.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
-import { counted, digits, size, visible } from "../parts/words.ts";
+import { digits } from "../parts/words.ts";
 import { GivenUp } from "./given-up.tsx";
-import { keepCheck } from "./last-check.ts";
 import { NotCovered } from "./not-covered.tsx";
 import { Refused } from "./refused.tsx";
-import { type Check, verdictOf } from "./verdict.ts";
+import { Verify } from "./verify.tsx";
 import { Witnesses } from "./witnesses.tsx";
 import "./integrity.css";
 
@@ -25,91 +22,6 @@ export function IntegrityPage() {
       <NotCovered workspace={workspace} />
       <Refused workspace={workspace} />
       <GivenUp workspace={workspace} />
-    </div>
-  );
-}
-
-function Verify({ workspace }: { readonly workspace: string }) {
-  const on = useWorkspaceApi(workspace);
-  const [expect, setExpect] = useState("");
-  const field = useId();
-  const verify = useMutation({
-    mutationFn: async (quick: boolean): Promise<Check> => {
-      // A signed head ends with a newline, which is easily lost when it is copied.
-      const head = expect.trim() === "" ? {} : { expect: `${expect.trim()}\n` };
-      const result = await on.verify({ quick, ...head });
-      // A damaged log may not be readable, and the check itself says so.
-      keepCheck(workspace, { at: new Date().toISOString(), problems: result.problems.length, isQuick: quick });
-      const [newest] = result.ok ? await on.log({ reverse: true, limit: 1 }) : [];
-      return { result, isQuick: quick, last: newest?.seq ?? 0 };
-    },
-  });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    verify.mutate(false);
-  };
-  return (
-    <section className="panel" aria-labelledby={`${field}-title`}>
-      <h1 id={`${field}-title`}>Is the history whole?</h1>
-      <form onSubmit={submit} className="verify-form">
-        <label htmlFor={field}>A head that you kept earlier, to compare with (may be empty)</label>
-        <textarea
-          id={field}
-          rows={3}
-          spellCheck={false}
-          value={expect}
-          onChange={(event) => setExpect(event.target.value)}
-          placeholder="the output of: chronicle head"
-        />
-        <div className="verify-buttons">
-          <button type="submit" className="button primary" disabled={verify.isPending}>
-            Recompute everything
-          </button>
-          <button type="button" className="button" disabled={verify.isPending} onClick={() => verify.mutate(true)}>
-            Only the log
-          </button>
-        </div>
-      </form>
-      {verify.isPending ? <Loading what={verify.variables ? "Reading the log" : "Recomputing every hash"} /> : null}
-      {verify.error === null ? null : <Problem error={verify.error} />}
-      {verify.data === undefined ? null : <Verified check={verify.data} />}
-    </section>
-  );
-}
-
-function Verified({ check }: { readonly check: Check }) {
-  const { ok, events, blobs, bytes, problems, notes, expected, seconds } = check.result;
-  const { title, proof } = verdictOf(check);
-  const read = check.isQuick ? "the log read" : `${size(bytes)} read`;
-  const Icon = ok ? ShieldCheck : ShieldAlert;
-  return (
-    <div className={ok ? "verified ok" : "verified bad"} role="status">
-      <p className="verified-line">
-        <Icon size={20} aria-hidden="true" />
-        <strong>{title}</strong>
-      </p>
-      <p className="quiet">
-        {counted(events, "event")}, {counted(blobs, "content")}, {read} in {seconds.toFixed(1)} s. {proof}
-      </p>
-      {expected === null ? null : (
-        <p>
-          The head that you gave, of event {digits(expected.seq)}:{" "}
-          {expected.ok ? "the history agrees with it" : "the history does not agree with it"} (signature:{" "}
-          {expected.signature}).
-        </p>
-      )}
-      <ul>
-        {problems.slice(0, 100).map(({ kind, where, detail }) => (
-          <li key={`${kind} ${where} ${detail}`}>
-            <strong>{kind}</strong> {visible(where)}: {visible(detail)}
-          </li>
-        ))}
-        {notes.map((note) => (
-          <li key={note} className="quiet">
-            {visible(note)}
-          </li>
-        ))}
-      </ul>
     </div>
   );
 }

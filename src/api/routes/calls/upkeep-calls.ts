@@ -8,11 +8,21 @@ export const verify = defineCall({
   method: "GET",
   path: `${WORKSPACE}/verify`,
   reply: { json: "VerifyShape" },
-  ask: ({ quick, expect, repairFrom }: VerifyOptions = {}) => {
-    if (repairFrom !== undefined) throw elsewhere("the repair of a store");
-    return { query: { quick, expect } };
-  },
+  ask: askVerify,
 });
+
+export const followVerify = defineCall({
+  operation: "followVerify",
+  method: "GET",
+  path: `${WORKSPACE}/verify-steps`,
+  reply: { events: "VerifyStepShape", ends: true },
+  ask: askVerify,
+});
+
+function askVerify({ quick, expect, repairFrom, signal }: VerifyOptions = {}) {
+  if (repairFrom !== undefined) throw elsewhere("the repair of a store");
+  return { query: { quick, expect }, signal };
+}
 
 export const verifyIntegrity = defineCall({
   operation: "verifyIntegrity",

@@ -3,9 +3,23 @@ import * as calls from "../calls/upkeep-calls.ts";
 import { workspaceRoute, type WorkspaceRoute, needsWholeStore, withoutUndefined } from "../row.ts";
 import { bool, flag, number, paging, path, text, word } from "../fields.ts";
 import { pageOf } from "../pages.ts";
+import { stepsOf } from "../steps.ts";
 import { mayDo } from "../role.ts";
 
 const tag = "upkeep";
+
+const verifyQuery = z.strictObject({
+  quick: flag(
+    "do not read the contents; check only the log, the index, the roots, the heads, and that the store has all needed contents",
+  ).optional(),
+  expect: z
+    .string()
+    .max(4_000)
+    .describe(
+      "an earlier output of `head`; if the log was truncated or replaced since then, that is reported as a problem",
+    )
+    .optional(),
+});
 
 const verify = workspaceRoute(calls.verify, {
   tag,
@@ -13,19 +27,25 @@ const verify = workspaceRoute(calls.verify, {
   heavy: "history",
   namesFolders: true,
   summary: "Recompute everything, and list problems",
-  query: z.strictObject({
-    quick: flag(
-      "do not read the contents; check only the log, the index, the roots, the heads, and that the store has all needed contents",
-    ).optional(),
-    expect: z
-      .string()
-      .max(4_000)
-      .describe(
-        "an earlier output of `head`; if the log was truncated or replaced since then, that is reported as a problem",
-      )
-      .optional(),
-  }),
+  query: verifyQuery,
   answer: (on, { query }) => on.verify(query),
+});
+
+const followVerify = workspaceRoute(calls.followVerify, {
+  tag,
+  role: "reader",
+  heavy: "history",
+  namesFolders: true,
+  summary: "Recompute everything, list problems, and say how far it is",
+  description:
+    "The answer is a stream of server-sent events: at most ten in a second say how much of the log and of the contents was read, and the last one " +
+    "has the result. The verification ends early if the caller closes the connection. An event of the type `problem` says why it failed.",
+  query: verifyQuery,
+  answer: (on, { query, signal }) =>
+    Promise.resolve({
+      after: 0,
+      events: stepsOf((reporting) => on.verify({ ...query, ...reporting }), signal),
+    }),
 });
 
 const verifyIntegrity = workspaceRoute(calls.verifyIntegrity, {
@@ -239,6 +259,7 @@ const retention = workspaceRoute(calls.retention, {
 
 export const UPKEEP_ROWS: readonly WorkspaceRoute[] = [
   verify,
+  followVerify,
   verifyIntegrity,
   rebuild,
   compact,
