@@ -103,6 +103,15 @@ export interface RecentItem {
   snapshot?: number;
   /** True while the work goes on. */
   open?: true;
+  /**
+   * How the work ended, if it did not succeed. Only for runs and actions. `failed`: the command of a run had an exit code
+   * other than 0 or was ended by a signal, or a tool reported a failure. `denied`: a tool call was not allowed.
+   * `abandoned`: the process was gone before the end was recorded.
+   */
+  outcome?: "failed" | "denied" | "abandoned";
+  /** Only for a run that ended: the exit code of its command, or the signal that ended it, if it was recorded. */
+  exit_code?: number;
+  signal?: string;
   /** True if the work was undone. `undone_by` is the operation that undid it, if it is known. */
   undone?: boolean;
   undone_by?: string;

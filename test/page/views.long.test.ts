@@ -32,6 +32,7 @@ async function history(one: PageStore): Promise<void> {
   }
   one.write("dump.bin", "x".repeat(6_000));
   await one.call(["run", "--", "sh", "-c", "echo 2 > notes.txt; rm -r build"]);
+  await one.call(["run", "--", "sh", "-c", "rm notes.txt; exit 3"]);
   await one.call(["prune", "--keep-last", "0", "--yes"], { env: { CHRONICLE_ROLE: "agent" } });
   const replicas = join(one.store, "workspaces", await one.workspace(), "replicas");
   writeFileSync(replicas, "chronicle replica cursors 2\nlaptop-of-anna 4\n", { mode: 0o600 });
@@ -135,6 +136,27 @@ describeWithBrowser("the page", () => {
       await expect.poll(() => options.allTextContents(), SOON).toContainEqual(expect.stringContaining(text));
       return (await options.allTextContents()).find((one) => one.includes(text)) ?? "";
     }
+  });
+
+  it("marks a run that failed in words, in the list, in its details and at its tick", async () => {
+    await using tab = await openTab(await box.address(`/w/${id}`));
+    const { page } = tab;
+    const line = page.getByRole("button", { name: /exit 3/ });
+    await line.getByText("failed, exit code 3").waitFor();
+    expect(
+      await page
+        .getByRole("button", { name: /echo 2/ })
+        .getByText("failed")
+        .count(),
+    ).toBe(0);
+    await line.click();
+    const detail = page.getByRole("complementary", { name: "The selected work" });
+    await detail.getByText("failed, exit code 3").waitFor();
+    expect(await findings(tab)).toEqual([]);
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.getByRole("button", { name: "Close", exact: true }).click();
+    await line.getByText("failed, exit code 3").waitFor();
+    expect(await findings(tab)).toEqual([]);
   });
 
   it("says how far a check is, keeps it while another view is open, and stops it", async () => {

@@ -153,6 +153,26 @@ describe("the titles of the list", () => {
     expect(title(long, 80)).toContain("… · partly undone  ");
   });
 
+  it("say how work ended that did not succeed, also if the text is cut", () => {
+    const failed = { outcome: "failed", exit_code: 2 } as const;
+    expect(title(failed)).toContain("  run: npm test · failed, exit code 2  ");
+    expect(title({ outcome: "failed", signal: "SIGTERM" })).toContain("  run: npm test · failed, ended by SIGTERM  ");
+    expect(title({ kind: "action", outcome: "denied" })).toContain("  action: npm test · denied  ");
+    expect(title({ ...failed, summary: "npm test ".repeat(20), partly_undone: true }, 130)).toContain(
+      "… · failed, exit code 2 · partly undone  ",
+    );
+    expect(title({ exit_code: 0 })).toContain("  run: npm test  ");
+  });
+
+  it("have colour only for the words about how work ended", () => {
+    const [, failed = ""] = timelineLines(context(120), [item({ outcome: "failed", exit_code: 2 })], {
+      isWithBack: true,
+    });
+    expect(failed).toContain("run: npm test\u001b[31m · failed, exit code 2\u001b[39m");
+    const [, done = ""] = timelineLines(context(120), [item()], { isWithBack: true });
+    expect(done).not.toContain("\u001b[31m");
+  });
+
   it("count the actions of a turn, also if its text is cut", () => {
     expect(title({ kind: "turn", summary: "tidy up", actions: 2 })).toContain("  turn: tidy up · 2 actions  ");
     expect(title({ kind: "turn", summary: "tidy up", actions: 1 })).toContain("  turn: tidy up  ");

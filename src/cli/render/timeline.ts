@@ -231,11 +231,13 @@ function rowOf(context: TimelineContext, item: RecentItem, layout: Layout): Row 
   const now = context.io.now();
   const isUndone = item.undone === true;
   const what = titleOf(item, now, layout.summary);
+  const ended = outcomeText(item);
+  const inColour = ended === "" ? what : what.replace(ended, paint("red", ended));
   const row = {
     graph: graphText(item, paint, true),
     when: whenWords(item, now, layout),
     who: paint(COLOURS[item.who], whoWords(item, layout)),
-    what: isUndone ? paint("strikethrough", what) : what,
+    what: isUndone ? paint("strikethrough", what) : inColour,
     paths: shortened(pathsText(item), layout.paths),
     lines: linesText(context, item),
     id: paint("dim", item.short_id),
@@ -274,8 +276,8 @@ function whoWords({ who, actor }: Pick<RecentItem, "who" | "actor">, { isNarrow 
 }
 
 /**
- * Returns a text about an item, at most `most` columns wide. If the text is cut, the number of a turn's actions and the
- * words `partly undone` are kept.
+ * Returns a text about an item, at most `most` columns wide. If the text is cut, the number of a turn's actions, how
+ * the work ended, and the words `partly undone` are kept.
  */
 function titleOf(item: RecentItem, now: number, most: number): string {
   const { kind, actions = 1, partly_undone: isPartlyUndone = false } = item;
@@ -283,8 +285,16 @@ function titleOf(item: RecentItem, now: number, most: number): string {
   const count = kind === "turn" && actions > 1 ? ` · ${counted(actions, "action")}` : "";
   const undone = isPartlyUndone ? " · partly undone" : "";
   const fits = (end: string): boolean => most - widthOf(end) >= SHORTEST_SUMMARY;
-  const end = [`${count}${undone}`, undone].find(fits) ?? "";
+  const ended = outcomeText(item);
+  const end = [`${count}${ended}${undone}`, `${ended}${undone}`, undone].find(fits) ?? "";
   return `${shortened(text, most - widthOf(end))}${end}`;
+}
+
+/** Returns how work ended that did not succeed: ` · failed, exit code 2`. Returns `""` for other work. */
+function outcomeText({ outcome, exit_code: code = 0, signal }: RecentItem): string {
+  if (outcome === undefined) return "";
+  const why = signal !== undefined ? `, ended by ${printable(signal)}` : code === 0 ? "" : `, exit code ${code}`;
+  return ` · ${outcome}${why}`;
 }
 
 /** Returns the summary of an item. For most kinds, the kind comes first, unless the summary begins with it. */

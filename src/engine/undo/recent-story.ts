@@ -5,6 +5,7 @@ import type { Context } from "../log/context.ts";
 import { historyStart } from "../log/history-start.ts";
 import { doneIntents } from "../log/intents.ts";
 import { addAll } from "../../util/long-lists.ts";
+import { optional } from "../../util/optional.ts";
 import { listSessions } from "../actions/session.ts";
 import type { LoggedAction, Session } from "../facts/actions.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
@@ -221,6 +222,7 @@ async function operationLines(facts: Facts, { byOwner }: RecentChanges): Promise
   const alone = operations.filter((one) => one.isPart !== true);
   const actors = await actorsOf(context);
   const byId = new Map(actions.map((one) => [one.id, one]));
+  const runs = new Map(facts.sessions.map((one) => [one.id, one]));
   return alone.flatMap((one): RecentLine[] => {
     const action = byId.get(one.id);
     if (one.kind === "action" && action !== undefined && isOfTurn(action)) return [];
@@ -245,6 +247,7 @@ async function operationLines(facts: Facts, { byOwner }: RecentChanges): Promise
           return {
             ...(snapshot === undefined ? {} : { snapshot: snapshot.number }),
             ...(undone ? { undone: true } : {}),
+            ...endOf(action ?? runs.get(one.id)),
             back: (await isStateGone(context, one.fromSeq))
               ? ""
               : wayBack({ operation: one, stack: facts.stack }, one.id === facts.last),
@@ -254,6 +257,16 @@ async function operationLines(facts: Facts, { byOwner }: RecentChanges): Promise
       },
     ];
   });
+}
+
+/** Returns the fields that say how an action or a run ended. */
+function endOf(work: LoggedAction | Session | undefined): Pick<RecentItem, "outcome" | "exit_code" | "signal"> {
+  if (work === undefined) return {};
+  const { state } = work;
+  const { exitCode, signal } = "exitCode" in work ? work : { exitCode: null, signal: null };
+  const isFailed = (exitCode ?? 0) !== 0 || signal !== null || state === "failed";
+  const outcome = state === "abandoned" || state === "denied" ? state : isFailed ? "failed" : undefined;
+  return optional({ outcome, exit_code: exitCode ?? undefined, signal: signal ?? undefined });
 }
 
 const MOST_BENEATH = 200;
@@ -331,6 +344,7 @@ function idleLines({ actions, operations, view }: Facts): RecentLine[] {
     own: new Map(),
     more: async () => ({
       ...(one.state === "open" ? { open: true as const } : {}),
+      ...endOf(one),
       back: (await isStateGone(view.context, one.fromSeq)) ? "" : `chronicle restore seq:${one.fromSeq}`,
     }),
   }));

@@ -71,8 +71,9 @@ const listHistory = defineTool({
   },
 });
 
-function recentLine({ short_id: id, kind, timestamp, summary, changed, undone }: RecentItem): string {
-  const marks = `${counted(changed, "path")}${undone === true ? ", undone" : ""}`;
+function recentLine({ short_id: id, kind, timestamp, summary, changed, undone, outcome }: RecentItem): string {
+  const ended = outcome === undefined ? "" : `, ${outcome}`;
+  const marks = `${counted(changed, "path")}${ended}${undone === true ? ", undone" : ""}`;
   return `${id}  ${timeOf(timestamp)}  ${kind}: ${said(summary, 160)}  (${marks})`;
 }
 

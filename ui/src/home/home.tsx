@@ -10,6 +10,7 @@ import { Actor } from "../parts/actor.tsx";
 import { Command } from "../parts/command.tsx";
 import { PathText } from "../parts/path-text.tsx";
 import { Empty, Loading, Problem } from "../parts/states.tsx";
+import { OutcomeTag } from "../parts/outcome.tsx";
 import { Ago, useNow } from "../parts/time.tsx";
 import { UndoneTag } from "../undo/undone-tag.tsx";
 import { counted, visible } from "../parts/words.ts";
@@ -138,6 +139,7 @@ function Activity({ id }: { readonly id: string }) {
             >
               {visible(item.summary)}
             </Link>
+            <OutcomeTag item={item} />
             {item.partly_undone === true ? <UndoneTag item={item} /> : null}
             <Ago at={item.timestamp} />
           </li>

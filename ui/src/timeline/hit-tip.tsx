@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
 import { useWorkspaceApi } from "../data/api.ts";
+import { outcomeWords } from "../parts/outcome.tsx";
 import { clockTime } from "../parts/time.tsx";
 import { counted, visible } from "../parts/words.ts";
 import { NAMES_PX } from "./draw-lanes.ts";
@@ -24,7 +25,10 @@ const REST_MS = 80;
 /** Shows a description of the work under the pointer. */
 export function HitTip({ workspace, hit: { time, item, tick, others }, items, span, width }: HitTipProps) {
   const x = NAMES_PX + positionOf(span, time, width - NAMES_PX);
-  const trouble = tick === undefined || tick.outcome === "done" ? "" : ` · ${OUTCOMES[tick.outcome]}`;
+  const line = item ?? (tick === undefined ? undefined : itemOfTick(items, tick));
+  const ended = line === undefined ? "" : outcomeWords(line);
+  const outcome = tick === undefined || tick.outcome === "done" ? ended : ended || OUTCOMES[tick.outcome];
+  const trouble = outcome === "" ? "" : ` · ${outcome}`;
   return (
     <div className="mark-tip" style={{ left: Math.min(Math.max(8, x - 120), Math.max(8, width - 260)) }}>
       <span className="quiet">

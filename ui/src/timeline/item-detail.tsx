@@ -9,6 +9,7 @@ import { netChanges } from "../changes/net-changes.ts";
 import { Actor } from "../parts/actor.tsx";
 import { gitWords } from "../parts/git-words.ts";
 import { Command } from "../parts/command.tsx";
+import { OutcomeTag } from "../parts/outcome.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
 import { exactTime } from "../parts/time.tsx";
 import { counted, visible } from "../parts/words.ts";
@@ -34,7 +35,7 @@ export function ItemDetail({ workspace, item, onClose }: ItemDetailProps) {
       <header className="detail-head">
         <div>
           <span className="quiet">{item.kind}</span> <Actor actor={item.actor} who={item.who} />{" "}
-          <UndoneTag item={item} />
+          <OutcomeTag item={item} /> <UndoneTag item={item} />
         </div>
         <button type="button" className="icon-button" aria-label="Close" onClick={onClose}>
           <X size={16} aria-hidden="true" />

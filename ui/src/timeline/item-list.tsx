@@ -19,6 +19,7 @@ import { memo, useCallback, useEffect, useRef } from "react";
 import type { RecentItem, RecentPath } from "../../../src/api/recent-api.ts";
 import { keyOf } from "../data/newer-lines.ts";
 import { Actor } from "../parts/actor.tsx";
+import { OutcomeTag } from "../parts/outcome.tsx";
 import { LineCounts, PathText } from "../parts/path-text.tsx";
 import { Ago } from "../parts/time.tsx";
 import { counted, visible } from "../parts/words.ts";
@@ -124,6 +125,7 @@ const ItemRow = memo(function ItemRow({ item, isSelected, onSelect }: ItemRowPro
       <span className="item-main">
         <span className="item-title">{visible(summary)}</span>
         <span className="item-paths">
+          <OutcomeTag item={item} />
           <Paths item={item} />
           {git === undefined || git.length === 0 ? null : <span className="tag">git</span>}
         </span>
