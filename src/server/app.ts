@@ -8,6 +8,7 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { AdmittedRequest } from "./callers/admission.ts";
 import { type Answering, knowsCommands, type MountedRoute, RequestAnswer, type Shared } from "./answer-request.ts";
 import type { ServerApp, AdmittedUpgrade } from "./http-server.ts";
+import { answerCompression } from "./answers/compress.ts";
 import { formProblem, makeProblem, type Problem, problemOf } from "./answers/problem.ts";
 import type { Heavy } from "../api/routes/row.ts";
 import type { ServerLimits } from "./limits/limits.ts";
@@ -75,6 +76,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     onConstructorPoisoning: "error",
   });
   app.setErrorHandler(onError);
+  app.addHook("onSend", answerCompression());
   const routes = mountedRoutes(options.routes);
   app.setNotFoundHandler((request, reply) => {
     options.tally?.name(request.raw, "none");
@@ -170,7 +172,12 @@ function mount(scope: FastifyInstance, route: MountedRoute, shared: Shared & Pic
       else refusing.catch((error: unknown) => reply.send(error));
     },
     ...(method === "GET" ? {} : { preValidation: takeBody }),
-    handler: (request, reply) => stateOf(request.raw).answer?.send(reply),
+    // Returns no promise, because Fastify would send an empty answer if an answer is still being compressed at its end.
+    handler: (request, reply) => {
+      stateOf(request.raw)
+        .answer?.send(reply)
+        .catch((error: unknown) => reply.send(error));
+    },
   });
 }
 

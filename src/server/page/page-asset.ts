@@ -1,3 +1,5 @@
+import { acceptedEncodings } from "../answers/compress.ts";
+
 /** Maps the extension of a file of the page to its content type. Files with other extensions are not served. */
 const TYPES: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",
@@ -34,13 +36,6 @@ const ENCODINGS: readonly Encoding[] = [
  * `accepted` is the header `accept-encoding`.
  */
 export function chosenEncoding(accepted: string, exists: (suffix: string) => boolean): Encoding | undefined {
-  const weights = new Map(
-    accepted.split(",").map((one) => {
-      const [name = "", ...parameters] = one.split(";").map((part) => part.trim().toLowerCase());
-      const weight = parameters.find((part) => part.startsWith("q="))?.slice(2) ?? "1";
-      return [name, Number(weight)] as const;
-    }),
-  );
-  const takes = (name: string): boolean => (weights.get(name) ?? weights.get("*") ?? 0) > 0;
-  return ENCODINGS.find(({ name, suffix }) => takes(name) && exists(suffix));
+  const accepts = acceptedEncodings(accepted);
+  return ENCODINGS.find(({ name, suffix }) => accepts(name) && exists(suffix));
 }
