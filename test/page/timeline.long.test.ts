@@ -69,6 +69,58 @@ describeWithBrowser("the lanes of the timeline", () => {
   });
 });
 
+/** The columns of the canvas, in CSS pixels of the window, in which a lane has the colour of the selection. */
+const RINGED = `(() => {
+  const canvas = document.querySelector(".lanes canvas");
+  const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
+  const context = copy.getContext("2d", { willReadFrequently: true });
+  canvas.style.color = "var(--accent)";
+  context.fillStyle = getComputedStyle(canvas).color;
+  context.fillRect(0, 0, 1, 1);
+  const accent = context.getImageData(0, 0, 1, 1).data;
+  context.clearRect(0, 0, 1, 1);
+  context.drawImage(canvas, 0, 0);
+  const { width, data } = context.getImageData(0, 0, canvas.width, canvas.height);
+  const { left, width: shown } = canvas.getBoundingClientRect();
+  const found = new Set();
+  for (let n = 0; n < data.length; n += 4)
+    if ([0, 1, 2].every((i) => Math.abs(data[n + i] - accent[i]) < 12))
+      found.add(Math.round(left + (((n / 4) % width) * shown) / width));
+  return [...found];
+})()`;
+
+describeWithBrowser("a selected turn", () => {
+  it("has a ring around each of its actions", async () => {
+    await using box = await servedStore(story);
+    await using tab = await openTab(await box.address(`/w/${await box.workspace()}`));
+    const { page } = tab;
+    await page.locator(".legend li").first().waitFor();
+    await page.locator(".item", { hasText: "Write three files" }).click();
+    const ringed = async (): Promise<readonly number[]> =>
+      (await page.evaluate<readonly number[]>(RINGED)).toSorted((one, other) => one - other);
+    await expect.poll(async () => (await ringed()).length, SOON).toBeGreaterThan(0);
+    // The undo was a person's, so the agent's lane is the second one.
+    const y = ((await page.locator(".lanes canvas").boundingBox())?.y ?? 0) + 72;
+    // Zooms in on the last action, which stays in place.
+    await page.mouse.move(((await ringed()).at(-1) ?? 0) - 8, y);
+    await page.mouse.wheel(0, -600);
+    const widths = async (): Promise<number> => ((await ringed()).at(-1) ?? 0) - ((await ringed())[0] ?? 0);
+    await expect.poll(widths, SOON).toBeGreaterThan(60);
+    for (const [at, name] of [
+      // The first action may be left of what is shown now.
+      [0, /(?<!rm )[ab]\.txt/],
+      [-1, /rm b\.txt/],
+    ] as const) {
+      const edge = (await ringed()).at(at) ?? 0;
+      await page.mouse.move(edge + (at === 0 ? 8 : -8), y);
+      await expect.poll(() => page.locator(".mark-tip").textContent(), SOON).toMatch(name);
+    }
+    await page.mouse.move(10, 10);
+    await page.keyboard.press("Escape");
+    await expect.poll(() => page.evaluate(RINGED), SOON).toEqual([]);
+  });
+});
+
 describeWithBrowser("the list of the timeline", () => {
   it("selects a range by Shift and a click or a key, and takes it back; later work stays", async () => {
     await using box = await servedStore(story);

@@ -1,6 +1,6 @@
 import { clockTime } from "../parts/time.tsx";
 import { drawTicks, drawTurns, type Strip, type Undone } from "./draw-ticks.ts";
-import { type Lane, type Mark } from "./lane-model.ts";
+import type { Lane, Mark, Spot } from "./lane-model.ts";
 import type { TickStore } from "./tick-store.ts";
 import { positionOf, type Span, ticksOf } from "./time-scale.ts";
 
@@ -17,12 +17,6 @@ export interface Picture {
   /** The places of the selected work and of the work under the pointer. */
   readonly meant: readonly Spot[];
   readonly playhead: number | undefined;
-}
-
-/** A place in a lane. */
-export interface Spot {
-  readonly lane: string;
-  readonly time: number;
 }
 
 export interface Paper {
@@ -93,7 +87,8 @@ function drawLane(paper: Paper, picture: Picture, { lane, y }: { readonly lane: 
   }
   context.globalAlpha = 1;
   drawMarks(paper, picture, { lane, middle, hue });
-  for (const spot of picture.meant) if (spot.lane === lane.key) drawRing(paper, xOf(paper, span, spot.time), middle);
+  const meant = picture.meant.filter((spot) => spot.lane === lane.key);
+  for (const [from, to] of ringsOf(meant.map(({ time }) => xOf(paper, span, time)))) drawRing(paper, from, to, middle);
   context.restore();
   context.fillStyle = colour("--text");
   context.fillText(fitted(context, lane.name, NAMES_PX - 26), 18, middle);
@@ -168,11 +163,25 @@ function drawMark({ context, colour }: Paper, { item, shape }: Mark, { x, middle
   } else context.fill();
 }
 
-function drawRing({ context, colour }: Paper, x: number, middle: number): void {
+/** Half the width of the ring around one place, in CSS pixels. */
+const RING_PX = 7;
+
+/** Returns the edges of the rings around places in a lane. Places whose rings would overlap share one ring. */
+export function ringsOf(places: readonly number[]): readonly (readonly [from: number, to: number])[] {
+  const rings: [number, number][] = [];
+  for (const x of places.toSorted((a, b) => a - b)) {
+    const last = rings.at(-1);
+    if (last !== undefined && x - RING_PX <= last[1]) last[1] = x + RING_PX;
+    else rings.push([x - RING_PX, x + RING_PX]);
+  }
+  return rings;
+}
+
+function drawRing({ context, colour }: Paper, from: number, to: number, middle: number): void {
   context.strokeStyle = colour("--accent");
   context.lineWidth = 2;
   context.beginPath();
-  context.roundRect(x - 7, middle - 12, 14, 24, 5);
+  context.roundRect(from, middle - 12, to - from, 24, 5);
   context.stroke();
 }
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
 import type { SessionShape } from "../../../src/api/shapes.ts";
-import { type Lane, lanesOf as lanesOfSources, undoneWork } from "./lane-model.ts";
+import { type Lane, lanesOf as lanesOfSources, spotsOf, undoneWork } from "./lane-model.ts";
 import { TickStore } from "./tick-store.ts";
 import { piece } from "./tick-piece.ts";
 
@@ -83,4 +83,25 @@ it("once the ticks are read, the lanes are theirs, and the lines are marks only 
     turns: new Set([ticks.turnNumber("s1", "t1")]),
     events: new Set(),
   });
+});
+
+it("a turn has a place for each of its actions, and other work the place of its end", () => {
+  const store = new TickStore();
+  const own = { session: "s1", turn: "t1" };
+  store.add(
+    piece([
+      { last: 2, ...own },
+      { last: 4, session: "s1", turn: "t2" },
+      { last: 6, actor: "helper", ...own },
+      { last: 8, ...own },
+    ]),
+  );
+  expect(spotsOf(item({ session: "s1" }), store)).toEqual([
+    { lane: "claude", time: 2_000 },
+    { lane: "claude", time: 8_000 },
+    { lane: "helper", time: 6_000 },
+  ]);
+  const end = { lane: "claude", time: Date.parse("2026-01-05T10:00:00Z") };
+  expect(spotsOf(item({ session: "s9" }), store)).toEqual([end]);
+  expect(spotsOf(item({ kind: "action", session: "s1" }), store)).toEqual([end]);
 });

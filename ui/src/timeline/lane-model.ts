@@ -79,6 +79,22 @@ function marksOf(items: readonly RecentItem[]): Mark[] {
   return items.map((item) => ({ time: Date.parse(item.timestamp), item, shape: SHAPES[item.kind] ?? "work" }));
 }
 
+/** A place in a lane. */
+export interface Spot {
+  readonly lane: string;
+  readonly time: number;
+}
+
+/**
+ * Returns the places of a line's work: for a turn, one for each of its actions, and for any other work, the time at
+ * which it ended. The same applies to a turn whose ticks are not read.
+ */
+export function spotsOf(item: RecentItem, ticks: TickStore | undefined): readonly Spot[] {
+  const turn = item.kind === "turn" ? (ticks?.turnNumber(item.session ?? "", item.id) ?? -1) : -1;
+  const actions = turn < 0 ? [] : (ticks?.endsOfTurn(turn) ?? []);
+  return actions.length > 0 ? actions : [{ lane: laneKey(item), time: Date.parse(item.timestamp) }];
+}
+
 /**
  * Returns the undone work, which is drawn hollow. Work that is older than the lines of the list is missing, because the
  * page does not know whether it was undone.

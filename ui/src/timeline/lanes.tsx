@@ -5,12 +5,12 @@ import type { SessionShape } from "../../../src/api/shapes.ts";
 import { useNow } from "../parts/time.tsx";
 import { visible } from "../parts/words.ts";
 import { useKeys } from "../shell/use-keys.ts";
-import { AXIS_PX, drawLanes, LANE_PX, NAMES_PX, type Spot } from "./draw-lanes.ts";
+import { AXIS_PX, drawLanes, LANE_PX, NAMES_PX } from "./draw-lanes.ts";
 import { type Drawn, type Hit, hitAt } from "./hit.ts";
 import { HitTip } from "./hit-tip.tsx";
-import { lanesOf, undoneWork } from "./lane-model.ts";
+import { lanesOf, spotsOf, undoneWork } from "./lane-model.ts";
 import { Legend } from "./legend.tsx";
-import { laneKey, type TickAt, type Ticks } from "./tick-store.ts";
+import type { TickAt, Ticks } from "./tick-store.ts";
 import type { Playhead } from "./use-playhead.ts";
 import { moved, positionOf, type Span, timeAt, wholeSpan, zoomed } from "./time-scale.ts";
 import { useCanvas } from "./use-canvas.ts";
@@ -48,11 +48,13 @@ export function Lanes(props: LanesProps) {
   const { lanes, undone, newest, whole } = useLanes(props);
   const store = ticks?.store;
   const span = chosen ?? newest;
+  // `ticks` is a new object after each change of the store.
+  const chosenSpots = useMemo(() => (selected === undefined ? [] : spotsOf(selected, ticks?.store)), [selected, ticks]);
   const height = AXIS_PX + Math.max(1, lanes.length) * LANE_PX + 6;
   const { ref, width } = useCanvas(height, (paper) =>
     drawLanes(paper, {
       ...{ lanes, ticks: store, undone, span, playhead: playhead.time },
-      meant: [spotOfItem(selected), hovered].filter((one) => one !== undefined),
+      meant: hovered === undefined ? chosenSpots : [...chosenSpots, hovered],
     }),
   );
   const zoom = (factor: number, share?: number): void => setSpan(zoomed(span, factor, share));
@@ -136,10 +138,6 @@ function useLanes({ items, ticks, sessions, isFiltered }: LanesProps) {
   const newest = useMemo(() => wholeSpan(items.map(({ timestamp }) => Date.parse(timestamp))), [items]);
   const whole = useMemo(() => wholeSpan([...(ticks?.store.span() ?? []), newest.from, newest.to]), [ticks, newest]);
   return { lanes, undone, newest, whole };
-}
-
-function spotOfItem(item: RecentItem | undefined): Spot | undefined {
-  return item === undefined ? undefined : { lane: laneKey(item), time: Date.parse(item.timestamp) };
 }
 
 /** Asks for older lines while time before the oldest line is shown, once for each new oldest line. */

@@ -129,6 +129,17 @@ export class TickStore {
     return [this.#turnFrom[turn] ?? 0, this.#turnTo[turn] ?? 0];
   }
 
+  /** Returns the lanes and the times at which the actions of a turn ended, in order of time within each lane. */
+  endsOfTurn(turn: number): { readonly lane: string; readonly time: number }[] {
+    const [from, to] = this.turnSpan(turn);
+    return this.lanes().flatMap(({ key, rows }) =>
+      rows
+        .slice(this.placeOf(rows, from), this.placeOf(rows, to, true))
+        .filter((row) => this.turnAt(row) === turn)
+        .map((row) => ({ lane: key, time: this.endedAt(row) })),
+    );
+  }
+
   /** Returns the key of the lane that contains a session's work. */
   laneOfSession(session: string): string | undefined {
     return this.#laneOfSession.get(session);
