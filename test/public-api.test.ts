@@ -97,6 +97,7 @@ it("the library's exports are pinned", () => {
       "type DoctorCheck",
       "type DoctorShape",
       "type DuGroupShape",
+      "type DuOtherShape",
       "type DuShape",
       "type EraseOptions",
       "type EraseShape",

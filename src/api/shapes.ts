@@ -794,11 +794,9 @@ export interface DuShape {
   log_bytes: number;
   /** The size of the indexes of all workspaces, and of the index of the contents. */
   index_bytes: number;
-  /**
-   * The size of everything else, such as stat caches, locks, the quarantine, the cache, and the space in packs that no
-   * content uses.
-   */
+  /** The size of everything else: the `other_parts`, locks and settings. */
   other_bytes: number;
+  other_parts: DuOtherShape;
   total_bytes: number;
   store: string;
   /**
@@ -811,6 +809,20 @@ export interface DuShape {
    * recorded.
    */
   groups?: DuGroupShape[];
+}
+
+/** The parts of `other_bytes` that can be large. */
+export interface DuOtherShape {
+  /** The caches, mostly of Chronicle's own compiled code. They are made again when they are missing. */
+  cache_bytes: number;
+  /** The stat caches of the workspaces, with which a scan need not read unchanged files. */
+  stat_cache_bytes: number;
+  /** The space in the files of contents that no content uses. `gc` frees most of it. */
+  unused_bytes: number;
+  /** Damaged files that a repair or a crash has set aside. */
+  quarantine_bytes: number;
+  /** The histories that were forgotten and can be brought back. */
+  forgotten_bytes: number;
 }
 
 /**

@@ -492,11 +492,20 @@ export async function storeUsage(parts: StoreParts): Promise<DuShape> {
     databaseSize(disk, layout.blobs.index) + sumOf([...places, ...mirrors], ({ index }) => databaseSize(disk, index));
   const named = contents.stored_bytes + logBytes + indexBytes;
   const otherBytes = Math.max(0, treeSize(disk, layout.home) - named);
+  const { packs, large, quarantine } = layout.blobs;
+  const quarantines = [...places, ...mirrors].map((one) => one.quarantine);
   return {
     blobs: contents,
     log_bytes: logBytes,
     index_bytes: indexBytes,
     other_bytes: otherBytes,
+    other_parts: {
+      cache_bytes: treeSize(disk, layout.caches),
+      stat_cache_bytes: sumOf(places, ({ statCache }) => sizeOf(disk, statCache)),
+      unused_bytes: Math.max(0, treeSize(disk, packs) + treeSize(disk, large) - contents.stored_bytes),
+      quarantine_bytes: sumOf([quarantine, ...quarantines], (folder) => treeSize(disk, folder)),
+      forgotten_bytes: treeSize(disk, layout.forgotten),
+    },
     total_bytes: named + otherBytes,
     store: layout.home,
   };

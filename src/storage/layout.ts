@@ -37,6 +37,8 @@ export interface StoreLayout {
    * files do not accumulate. Never deleted.
    */
   beginLock(folder: string): string;
+  /** The folder of caches: of compiled code, and of what follows here. Derived. */
+  readonly caches: string;
   /** The list of erasures whose contents were freed to the last byte. Derived. */
   readonly freedErasures: string;
   /** The traits that were found for folders on file systems that are not native to Linux. Derived. */
@@ -167,6 +169,7 @@ export function storeLayout(home: string): StoreLayout {
     forgotten: `${home}/forgotten`,
     namesLock: `${home}/lock.db`,
     beginLock: (folder) => `${home}/lock.db.${crc32(folder) % BEGIN_LOCKS}`,
+    caches: `${home}/cache`,
     freedErasures: `${home}/cache/freed-erasures`,
     folderTraits: `${home}/cache/folder-traits`,
     workspace: (id) => workspaceLayout(`${workspaces}/${id}`),

@@ -25,7 +25,7 @@ it("du counts every workspace, in whatever folder it is called, and its parts ad
   mkdirSync(join(box.folder, "nowhere"));
   const { code, value } = await box.json(["du"], { cwd: "nowhere" });
   expect(code).toBe(0);
-  const { blobs, log_bytes, index_bytes, other_bytes, total_bytes, store } = value as DuShape;
+  const { blobs, log_bytes, index_bytes, other_bytes, other_parts, total_bytes, store } = value as DuShape;
   expect(store).toBe(box.store);
   expect(blobs.stored_bytes + log_bytes + index_bytes + other_bytes).toBe(total_bytes);
   // Compared while the store is open, because open databases have additional files.
@@ -35,6 +35,11 @@ it("du counts every workspace, in whatever folder it is called, and its parts ad
   expect(log_bytes).toBeGreaterThan(one.log_bytes);
   expect(index_bytes).toBeGreaterThan(one.index_bytes);
   expect(other_bytes).toBeGreaterThan(0);
+  const { cache_bytes, stat_cache_bytes, unused_bytes, ...rare } = other_parts;
+  expect(stat_cache_bytes).toBeGreaterThan(0);
+  expect(unused_bytes).toBeGreaterThan(0);
+  expect(rare).toEqual({ quarantine_bytes: 0, forgotten_bytes: 0 });
+  expect(cache_bytes + stat_cache_bytes + unused_bytes).toBeLessThanOrEqual(other_bytes);
   const { stdout } = await box.must(["du"], { cwd: "nowhere" });
   expect(stdout.split("\n").map((line) => line.split(" ")[0])).toEqual([
     "contents",

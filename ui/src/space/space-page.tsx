@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { useState } from "react";
+import type { DuShape } from "../../../src/api/shapes.ts";
 import { useWorkspaceApi } from "../data/api.ts";
 import { useSessions } from "../data/queries.ts";
 import { Loading, Problem } from "../parts/states.tsx";
@@ -30,13 +31,7 @@ export function SpacePage() {
   const nameOf = useGroupNames(workspace, by);
   if (error !== null) return <Problem error={error} />;
   if (data === undefined) return <Loading what="Adding up" />;
-  const { blobs, log_bytes, index_bytes, other_bytes, total_bytes, groups = [] } = data;
-  const parts = [
-    ["contents", blobs.stored_bytes],
-    ["logs", log_bytes],
-    ["indexes", index_bytes],
-    ["other", other_bytes],
-  ] as const;
+  const { blobs, total_bytes, groups = [] } = data;
   return (
     <div className="space">
       <section className="panel">
@@ -44,7 +39,7 @@ export function SpacePage() {
         <p className="quiet">
           {counted(blobs.count, "content")} of {size(blobs.content_bytes)}, each kept once.
         </p>
-        <Bars rows={parts.map(([name, bytes]) => ({ key: name, name, bytes }))} />
+        <Bars rows={partsOf(data).map(([name, bytes]) => ({ key: name, name, bytes }))} />
       </section>
       <section className="panel">
         <h2>
@@ -68,6 +63,26 @@ export function SpacePage() {
       <Prune workspace={workspace} />
     </div>
   );
+}
+
+type Part = readonly [name: string, bytes: number];
+
+/** Returns what the store takes. Parts that most stores do not have are left out where they are empty. */
+function partsOf({ blobs, log_bytes: logs, index_bytes: indexes, other_bytes: other, other_parts: parts }: DuShape) {
+  const others: readonly Part[] = [
+    ["caches, made again when missing", parts.cache_bytes + parts.stat_cache_bytes],
+    ["unused room in packs", parts.unused_bytes],
+    ["damaged files set aside", parts.quarantine_bytes],
+    ["forgotten histories", parts.forgotten_bytes],
+  ];
+  const rest = others.reduce((left, [, bytes]) => left - bytes, other);
+  const shown = others.filter(([, bytes]) => bytes > 0).toSorted(([, a], [, b]) => b - a);
+  const known: readonly Part[] = [
+    ["contents", blobs.stored_bytes],
+    ["logs", logs],
+    ["indexes", indexes],
+  ];
+  return [...known, ...shown, ["locks and settings", Math.max(0, rest)] as const];
 }
 
 /**

@@ -59,6 +59,19 @@ function budgetLines({ budgets }: KeptBesideShape): string[] {
   return [...columns(rows, "<>"), ...more];
 }
 
+/** Returns what the other bytes are, the largest part first. */
+function otherText({ other_parts: parts }: DuShape): string {
+  const named: readonly (readonly [string, number])[] = [
+    ["caches", parts.cache_bytes],
+    ["stat caches", parts.stat_cache_bytes],
+    ["unused room in packs", parts.unused_bytes],
+    ["quarantine", parts.quarantine_bytes],
+    ["forgotten histories", parts.forgotten_bytes],
+  ];
+  const shown = named.filter(([, bytes]) => bytes > 0).toSorted(([, a], [, b]) => b - a);
+  return [...shown.map(([name, bytes]) => `${name} ${formatBytes(bytes)}`), "locks"].join(", ");
+}
+
 export async function du(context: CommandContext): Promise<number> {
   const result = await usage(context);
   if (context.json) {
@@ -74,7 +87,7 @@ export async function du(context: CommandContext): Promise<number> {
     ],
     ["logs", formatBytes(result.log_bytes), "archives included"],
     ["indexes", formatBytes(result.index_bytes), context.worded("can be made anew: chronicle rebuild")],
-    ["other", formatBytes(result.other_bytes), "stat caches, locks, quarantine, unused room in packs"],
+    ["other", formatBytes(result.other_bytes), otherText(result)],
     ["total", formatBytes(result.total_bytes), printable(result.store)],
   ];
   for (const line of columns(rows, "<>")) context.print(line);
