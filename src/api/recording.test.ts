@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { recordingShape, withRecorders } from "./recording.ts";
+import { recordingShape, withRecorders, withSync } from "./recording.ts";
 import type { RecorderShape } from "./shapes.ts";
 
 const base = { actor: null, since: "2030-01-01T09:12:00.000Z", pid: 7 };
@@ -29,4 +29,19 @@ it("an obstacle outweighs all recorders, also those that are added", () => {
 
 it("a recorder that is known already is not added again", () => {
   expect(withRecorders(recordingShape([server]), [server]).by).toEqual([server]);
+});
+
+it("the sync of a folder records unless it is paused or halted, which is then the reason", () => {
+  const none = recordingShape([]);
+  expect(withSync(none, { state: "offline" }, 5)).toMatchObject({
+    state: "everything",
+    by: [{ kind: "sync", pid: 5 }],
+  });
+  expect(withSync(none, { state: "paused" }, 5)).toMatchObject({
+    ...{ state: "nothing", by: [], reason: "the sync of this folder is paused" },
+    hint: expect.stringContaining("chronicle sync resume"),
+  });
+  expect(withSync(recordingShape([watch]), { state: "halted" }, 5)).toEqual(recordingShape([watch]));
+  expect(withSync(none, { state: "stopped" }, 5)).toEqual(none);
+  expect(withSync(none, undefined, 5)).toEqual(none);
 });

@@ -322,7 +322,7 @@ export class StoreServer {
       replies: new FileIdempotencyStore(disk, join(run.folder, "replies.ndjson")),
       openapi: () => this.#openApi(),
       onRefused: (line) => this.#diagnostics.note(`${OF_CALLER}${line}`),
-      ...(syncs === undefined ? {} : { syncs: () => syncs.get() }),
+      ...(syncs === undefined ? {} : { syncs: () => syncs.get(), syncOf: (id) => syncs.find(id) }),
       upgrade: (request, socket, visit) => {
         if (this.#replicas?.upgrade(request, socket, visit) !== true) gateway.upgrade(request, socket, visit);
       },

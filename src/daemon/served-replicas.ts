@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { SyncRunner } from "../api/sync-api.ts";
+import type { SyncRunner, SyncShape } from "../api/sync-api.ts";
 import type { Disk } from "../disk/disk.ts";
-import { hasReplicas } from "./has-replicas.ts";
+import { hasReplica, hasReplicas } from "./has-replicas.ts";
 import type { ReplicaAcceptor, ReplicaLoad } from "../api/replication-api.ts";
 import type { AdmittedUpgrade } from "../server/http-server.ts";
 import type { ReplicaListener, ReplicaListenerOptions } from "../server/replicas/replica-listener.ts";
@@ -108,6 +108,13 @@ export class ServedSyncs {
     this.#runner = runner;
     await runner.takeUp();
     return runner;
+  }
+
+  /** Resolves to the sync of a workspace's folder; `undefined` if there is none. Loads no code for other workspaces. */
+  async find(workspace: string): Promise<SyncShape | undefined> {
+    const { disk, home } = this.#options;
+    if (!hasReplica(disk, home, workspace)) return undefined;
+    return (await (await this.get()).list()).find(({ id }) => id === workspace);
   }
 
   async close(): Promise<void> {

@@ -5,13 +5,16 @@ import { TooMuch, discardRest, uploaded } from "./limits/slow-peer.ts";
 import type { Answer, Asked } from "../api/routes/route.ts";
 import { hide, hiddenIn, formProblem, type Problem, problemOf, type Report, withStatus } from "./answers/problem.ts";
 import { ACTING, HINTS_HEADER, WITH_COMMANDS } from "../api/routes/content-headers.ts";
+import { recording, status } from "../api/routes/calls/history-calls.ts";
 import { startSync } from "../api/routes/calls/sync-calls.ts";
 import { meantByPath } from "../api/routes/meant-by-path.ts";
 import type { MeShape } from "../api/routes/reply-shapes.ts";
 import { mayDo, type Role } from "../api/routes/role.ts";
 import type { Heavy, Route } from "../api/routes/row.ts";
 import { NO_QUERY, validate } from "../api/routes/validate.ts";
-import type { SyncApi } from "../api/sync-api.ts";
+import { withSync } from "../api/recording.ts";
+import type { RecordingShape, StatusShape } from "../api/shapes.ts";
+import type { SyncApi, SyncShape } from "../api/sync-api.ts";
 import type { ActingAs, WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import { withoutStoreSize } from "../core/text/store-full.ts";
@@ -53,6 +56,8 @@ export interface Answering extends StoreParts {
   readonly replies: IdempotencyStore;
   /** Loads the code that runs syncs. If absent, the server runs no syncs. */
   readonly syncs?: () => Promise<SyncApi>;
+  /** Resolves to the sync of a workspace's folder, if there is one. Absent if the server runs no syncs. */
+  readonly syncOf?: (workspace: string) => Promise<SyncShape | undefined>;
   readonly limits: ServerLimits;
   /** Folders of this machine that no problem may name. */
   readonly hidden: readonly string[];
@@ -301,11 +306,21 @@ export class RequestAnswer {
       // A stream begins its work when its first event is read, and has its turn until it ends.
       const isStream = "events" in row.reply;
       using _turn = isStream ? undefined : await begin(asked);
-      const answer = await this.#answered(() => row.answer(on, this.#fitting(asked)), id);
+      const answer = await this.#withSync(await this.#answered(() => row.answer(on, this.#fitting(asked)), id), id);
       const shown = isOperator ? answer : withoutFolders(row, answer, this.#hidden);
       return shown.kind === "events" ? { ...shown, events: inTurn(() => begin(asked), shown.events) } : shown;
     };
     await this.#reply(reply, asked, done);
+  }
+
+  /** Adds the folder's sync to an answer about who records, because the workspace itself does not know its sync. */
+  async #withSync(answer: Answer, id: string): Promise<Answer> {
+    const isStatus = this.#row.operation === status.operation;
+    if (answer.kind !== "json" || !(isStatus || this.#row.operation === recording.operation)) return answer;
+    const sync = await this.#with.syncOf?.(id);
+    if (!isStatus) return { ...answer, value: withSync(answer.value as RecordingShape, sync, null) };
+    const shape = answer.value as StatusShape;
+    return { ...answer, value: { ...shape, recording: withSync(shape.recording, sync, null) } };
   }
 
   /**

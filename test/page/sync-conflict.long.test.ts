@@ -107,3 +107,24 @@ describeWithBrowser("a conflict of a sync", () => {
     await client.close();
   });
 });
+
+describeWithBrowser("a folder that follows by a sync", () => {
+  it("is said to be recorded by the sync, and not to be recorded while the sync is paused", async () => {
+    await using origin = new ServerProcess(["--replication"]);
+    filesIn(origin.project).write({ "a.txt": "one\n" });
+    await origin.start();
+    await using box = await servedStore(() => Promise.resolve());
+    const client = createClient({ url: `unix:${join(box.store, "run", "serve.sock")}` });
+    const folder = join(box.folder, "desk");
+    const { id } = await client.syncs.start({ upstream: origin.url, token: origin.makeToken("operator"), folder });
+    await client.syncs.flush(id);
+    await using tab = await openTab(await box.address(`/w/${id}/sync`), { expected: /status of 404/ });
+    const { page } = tab;
+    const sign = (words: string) => page.locator(".recording", { hasText: words }).waitFor();
+    await sign("by the sync");
+    await page.getByRole("button", { name: "Pause" }).click();
+    await sign("not recording the sync of this folder is paused");
+    await page.getByRole("button", { name: "Resume" }).click();
+    await sign("by the sync");
+  });
+});

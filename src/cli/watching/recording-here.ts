@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import type { RecorderShape, RecordingShape } from "../../api/shapes.ts";
-import type { SyncState } from "../../api/sync-api.ts";
+import type { SyncShape } from "../../api/sync-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
-import { withRecorders } from "../../api/recording.ts";
+import { withRecorders, withSync } from "../../api/recording.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { whoAnswers } from "../../daemon/ask-server.ts";
 import { findSyncProcess } from "../../daemon/find-sync-process.ts";
@@ -11,9 +11,6 @@ import { NodeDisk } from "../../disk/node-disk.ts";
 import { placesOf } from "../../process/places.ts";
 import type { CommandContext } from "../support/context.ts";
 import { idleWatches } from "./installed-watches.ts";
-
-/** The states in which a sync records the edits in its folder. It also does so while the origin cannot be reached. */
-const RECORDING: ReadonlySet<SyncState> = new Set(["connecting", "syncing", "in-sync", "offline"]);
 
 /**
  * Returns who records the workspace at present. Adds the recorders that are not in the workspace's own answer: the
@@ -28,9 +25,11 @@ export async function recordingHere(
 ): Promise<RecordingShape> {
   const own = shape ?? (await workspace.recording());
   if (context.remote !== undefined || workspace.path === "") return own;
-  const others = [...(await serverOf(context, workspace.id)), ...(await syncOf(context, workspace.id))];
   const isWatched = own.by.some(({ kind }) => kind === "watch");
-  return withRecorders(own, [...others, ...(isWatched ? [] : idleWatches(context.io, workspace.path))]);
+  const idle = isWatched ? [] : idleWatches(context.io, workspace.path);
+  const served = withRecorders(own, await serverOf(context, workspace.id));
+  const { sync, pid } = await syncOf(context, workspace.id);
+  return withRecorders(withSync(served, sync, pid), idle);
 }
 
 /**
@@ -52,7 +51,7 @@ async function serverOf(context: CommandContext, workspace: string): Promise<Rec
   if (disk.lstat(run.address) === undefined || !isOwnAddress(disk, run, ownUid())) return [];
   if ((await whoAnswers(run.address, NO_VERSION))?.stays !== true) return [];
   const { createClient } = await import("../../client/create-node-client.ts");
-  return orNone(async () => {
+  return unlessGone([], async () => {
     const client = createClient({ url: `unix:${run.address}`, commandHints: true });
     try {
       const there = client.workspace(workspace);
@@ -63,35 +62,38 @@ async function serverOf(context: CommandContext, workspace: string): Promise<Rec
   });
 }
 
-/**
- * Returns the folder's sync, if it records. Asks the process that runs the sync: a process in the foreground
- * (`chronicle replicate`), or the store's server.
- */
-async function syncOf(context: CommandContext, workspace: string): Promise<RecorderShape[]> {
-  const { io, input } = context;
-  const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
-  const disk = new NodeDisk();
-  if (disk.lstat(join(home, "workspaces", workspace, "upstream")) === undefined) return [];
-  const { runningClient } = await import("../syncing/sync-client.ts");
-  const findOther = findSyncProcess(disk, { env: io.env, home, uid: ownUid() }, io.version);
-  return orNone(async () => {
-    const other = await findOther(workspace);
-    await using client = other ?? (await runningClient(context));
-    const sync = (await client?.syncs.list())?.find(({ id }) => id === workspace);
-    if (sync === undefined || !RECORDING.has(sync.state)) return [];
-    return [{ kind: "sync", actor: null, since: null, pid: other?.pid ?? null }];
-  });
+interface FoundSync {
+  readonly sync?: SyncShape | undefined;
+  /** The process that runs the sync, if it is not the store's server. */
+  readonly pid: number | null;
 }
 
 /**
- * Returns the result of `work`. If `work` throws a `ChronicleError`, returns no recorders, because the server may be
- * ending.
+ * Returns the folder's sync, if there is one. Asks the process that runs the sync: a process in the foreground
+ * (`chronicle replicate`), or the store's server.
  */
-async function orNone(work: () => Promise<RecorderShape[]>): Promise<RecorderShape[]> {
+async function syncOf(context: CommandContext, workspace: string): Promise<FoundSync> {
+  const { io, input } = context;
+  const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
+  const disk = new NodeDisk();
+  const none: FoundSync = { pid: null };
+  if (disk.lstat(join(home, "workspaces", workspace, "upstream")) === undefined) return none;
+  const { runningClient } = await import("../syncing/sync-client.ts");
+  const findOther = findSyncProcess(disk, { env: io.env, home, uid: ownUid() }, io.version);
+  return unlessGone(none, async () => {
+    const other = await findOther(workspace);
+    await using client = other ?? (await runningClient(context));
+    const sync = (await client?.syncs.list())?.find(({ id }) => id === workspace);
+    return { sync, pid: other?.pid ?? null };
+  });
+}
+
+/** Returns the result of `work`. If `work` throws a `ChronicleError`, returns `none`: the server may be ending. */
+async function unlessGone<T>(none: T, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof ChronicleError) return [];
+    if (error instanceof ChronicleError) return none;
     throw error;
   }
 }

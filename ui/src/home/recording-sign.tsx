@@ -1,4 +1,4 @@
-import type { RecordingShape } from "../../../src/api/shapes.ts";
+import type { RecorderShape, RecordingShape } from "../../../src/api/shapes.ts";
 import { useRecording } from "../data/queries.ts";
 import { Ago } from "../parts/time.tsx";
 import { counted } from "../parts/words.ts";
@@ -8,6 +8,8 @@ const WORDS: Readonly<Record<RecordingShape["state"], string>> = {
   tool_calls: "recording tool calls",
   nothing: "not recording between commands",
 };
+
+const NAMES: Readonly<Partial<Record<RecorderShape["kind"], string>>> = { sync: "the sync", server: "the server" };
 
 const HOW =
   "Other changes are recorded with the next command or tool call. To record each as it happens: chronicle watch --install";
@@ -27,10 +29,20 @@ export function RecordingSign({ workspace }: { readonly workspace: string }) {
       title={[title, trouble?.hint ?? hint ?? (state === "everything" ? "" : HOW)].filter(Boolean).join("\n")}
     >
       <span className="dot" aria-hidden="true" />
-      {trouble === undefined ? WORDS[state] : "recording has trouble"}
+      {trouble !== undefined ? (
+        "recording has trouble"
+      ) : state === "nothing" && reason !== null ? (
+        <>
+          not recording <span className="quiet recording-reason">{reason}</span>
+        </>
+      ) : (
+        WORDS[state]
+      )}
       {first === undefined || state === "nothing" ? null : (
         <span className="quiet">
-          {by.length > 1 ? `by ${counted(by.length, "process", "processes")}` : `by ${first.actor ?? first.kind}`}
+          {by.length > 1
+            ? `by ${counted(by.length, "process", "processes")}`
+            : `by ${first.actor ?? NAMES[first.kind] ?? first.kind}`}
           {first.since === null ? null : (
             <>
               , since <Ago at={first.since} />

@@ -141,7 +141,10 @@ function Steer({ sync }: { readonly sync: SyncShape }) {
   const mayChange = useMayChange();
   const act = useMutation({
     mutationFn: (run: (syncs: SyncApi) => Promise<SyncShape>) => run(client.syncs),
-    onSettled: () => queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey.includes("syncs") }),
+    onSettled: () =>
+      queries.invalidateQueries({
+        predicate: ({ queryKey }) => queryKey.includes("syncs") || queryKey.includes("recording"),
+      }),
   });
   if (!mayChange || state === "stopped") return null;
   const isStanding = state === "paused" || state === "halted";
