@@ -38,7 +38,7 @@ function texts<Name extends string>(given: Given, names: readonly Name[]): { [na
 const timeline = createRoute({
   getParentRoute: () => workspace,
   path: "/",
-  // `work` is the selected line, and `at` is the playhead as `seq:N`. The others are filters.
+  // `work` is the selected line, and `at` is the playhead as `seq:N`, or a time. The others are filters.
   validateSearch: (given: Given) => texts(given, ["work", "at", "actor", "kind", "text", "file", "since"]),
   component: Timeline,
 });
@@ -74,6 +74,8 @@ const conflicts = createRoute({
 const integrity = createRoute({
   getParentRoute: () => workspace,
   path: "/integrity",
+  // `check` begins a check of the history, and is then removed.
+  validateSearch: (given: Given) => texts(given, ["check"]),
   component: lazyRouteComponent(() => import("./integrity/integrity-page.tsx"), "IntegrityPage"),
 });
 

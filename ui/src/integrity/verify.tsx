@@ -1,6 +1,7 @@
 import { skipToken, useMutation, useMutationState, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { ShieldAlert, ShieldCheck, Square } from "lucide-react";
-import { type FormEvent, useId, useState } from "react";
+import { type FormEvent, useEffect, useEffectEvent, useId, useState } from "react";
 import type { Progress } from "../../../src/api/workspace-api.ts";
 import { useWorkspaceApi } from "../data/api.ts";
 import { Problem } from "../parts/states.tsx";
@@ -25,6 +26,7 @@ export function Verify({ workspace }: { readonly workspace: string }) {
   const [expect, setExpect] = useState("");
   const field = useId();
   const isGoing = last?.status === "pending";
+  useAskedCheck(isGoing ? undefined : begin);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     begin({ isQuick: false, expect, stop: new AbortController() });
@@ -67,6 +69,19 @@ interface LastCheck {
   readonly asked: Asked;
   readonly done: Check | undefined;
   readonly error: unknown;
+}
+
+/** Begins a check if the address asks for one, and removes that from the address. */
+function useAskedCheck(begin: ((asked: Asked) => void) | undefined): void {
+  const { check } = useSearch({ from: "/w/$workspace/integrity" });
+  const navigate = useNavigate({ from: "/w/$workspace/integrity" });
+  const onAsked = useEffectEvent(() => {
+    begin?.({ isQuick: false, expect: "", stop: new AbortController() });
+    void navigate({ search: {}, replace: true });
+  });
+  useEffect(() => {
+    if (check !== undefined) onAsked();
+  }, [check]);
 }
 
 function useCheck(workspace: string): { readonly begin: (asked: Asked) => void; readonly last: LastCheck | undefined } {

@@ -1,7 +1,7 @@
 import { Dialog } from "@base-ui/react/dialog";
 
 const KEYS: readonly (readonly [keys: string, does: string])[] = [
-  ["Ctrl/⌘ K", "Go to a view, workspace, file or piece of work"],
+  ["Ctrl/⌘ K", "Go to a view, file, moment or piece of work, or give a command"],
   ["?", "These keys"],
   ["j  k", "Next and previous line, changed file, conflict, or state of a file"],
   ["↓  ↑", "Next and previous line of the timeline"],

@@ -1,49 +1,59 @@
 import { Dialog } from "@base-ui/react/dialog";
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useDeferredValue, useId, useState } from "react";
 import { useApi } from "../data/api.ts";
 import { useWorkspaces } from "../data/queries.ts";
 import { workOf, workText } from "../data/work-ref.ts";
+import { spokenMoment } from "../parts/spoken-moment.ts";
+import { Loading, Problem } from "../parts/states.tsx";
+import { exactTime } from "../parts/time.tsx";
 import { visible } from "../parts/words.ts";
+import type { Plan } from "../undo/plan.ts";
+import { PlanDialog } from "../undo/take-back.tsx";
+import { type Entry, type PaletteActs, useCommands } from "./palette-commands.ts";
 
-interface PaletteProps {
+interface PaletteProps extends Pick<PaletteActs, "onKeys"> {
   readonly isOpen: boolean;
   readonly onClose: () => void;
   readonly workspace: string | undefined;
 }
 
-interface Entry {
-  readonly key: string;
-  readonly group: string;
-  readonly label: string;
-  readonly go: () => void;
-}
-
-/** The command palette: every view, workspace, file and piece of work, by a part of its name. */
-export function Palette({ isOpen, onClose, workspace }: PaletteProps) {
+/** The command palette: every view, workspace, file, piece of work, moment and command, by a part of its name. */
+export function Palette({ isOpen, onClose, workspace, onKeys }: PaletteProps) {
+  const [planned, setPlanned] = useState<{ readonly plan: Plan; readonly subject: string }>();
+  const acts = { onKeys, onPlan: (plan: Plan, subject: string) => setPlanned({ plan, subject }) };
   return (
-    <Dialog.Root open={isOpen} onOpenChange={(now) => (now ? undefined : onClose())}>
-      <Dialog.Portal>
-        <Dialog.Backdrop className="backdrop" />
-        <Dialog.Popup className="dialog palette" aria-label="Go to">
-          <PaletteBody onClose={onClose} workspace={workspace} />
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <>
+      <Dialog.Root open={isOpen} onOpenChange={(now) => (now ? undefined : onClose())}>
+        <Dialog.Portal>
+          <Dialog.Backdrop className="backdrop" />
+          <Dialog.Popup className="dialog palette" aria-label="Go to">
+            <PaletteBody onClose={onClose} workspace={workspace} {...acts} />
+          </Dialog.Popup>
+        </Dialog.Portal>
+      </Dialog.Root>
+      {workspace === undefined ? null : (
+        <PlanDialog
+          workspace={workspace}
+          plan={planned?.plan}
+          subject={planned?.subject}
+          onClose={() => setPlanned(undefined)}
+        />
+      )}
+    </>
   );
 }
 
-function PaletteBody({ onClose, workspace }: Omit<PaletteProps, "isOpen">) {
+function PaletteBody({ onClose, workspace, ...acts }: PaletteActs & Omit<PaletteProps, "isOpen">) {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const list = useId();
-  const entries = useEntries(useDeferredValue(text), workspace);
+  const entries = useEntries(useDeferredValue(text), workspace, acts);
+  const act = useMutation({ mutationFn: async (entry: Entry) => entry.go(), onSuccess: onClose });
   const chosen = Math.min(at, entries.length - 1);
   const take = (entry: Entry | undefined): void => {
-    if (entry === undefined) return;
-    onClose();
-    entry.go();
+    if (entry !== undefined && !act.isPending) act.mutate(entry);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -67,7 +77,7 @@ function PaletteBody({ onClose, workspace }: Omit<PaletteProps, "isOpen">) {
         aria-controls={list}
         aria-activedescendant={chosen >= 0 ? `${list}-${chosen}` : undefined}
         aria-label="Go to"
-        placeholder="A view, workspace, file, or what somebody asked for…"
+        placeholder="A view, file, moment, command, or what somebody asked for…"
         value={text}
         onChange={(event) => {
           setText(event.target.value);
@@ -75,6 +85,8 @@ function PaletteBody({ onClose, workspace }: Omit<PaletteProps, "isOpen">) {
         }}
         onKeyDown={onKeyDown}
       />
+      {act.error === null ? null : <Problem error={act.error} />}
+      {act.isPending ? <Loading what={act.variables.label} /> : null}
       <Results id={list} entries={entries} chosen={chosen} onPoint={setAt} onTake={take} />
     </>
   );
@@ -116,7 +128,7 @@ function Results({ id, entries, chosen, onPoint, onTake }: ResultsProps) {
 /** The number of entries of each kind. */
 const MOST = 8;
 
-function useEntries(text: string, workspace: string | undefined): readonly Entry[] {
+function useEntries(text: string, workspace: string | undefined, acts: PaletteActs): readonly Entry[] {
   const navigate = useNavigate();
   const { client } = useApi();
   const { data: workspaces = [] } = useWorkspaces();
@@ -145,9 +157,26 @@ function useEntries(text: string, workspace: string | undefined): readonly Entry
     label: path === "" ? (name ?? id) : path,
     go: () => void navigate({ to: "/w/$workspace", params: { workspace: id } }),
   }));
+  const commands = useCommands(workspace, acts);
   const fits = ({ label }: Entry): boolean => label.toLowerCase().includes(asked.toLowerCase());
   const work: readonly Entry[] = isAsked && workspace !== undefined ? entriesOf(found, workspace, navigate) : [];
-  return [...[...views, home].filter(fits), ...places.filter(fits).slice(0, MOST), ...work];
+  const moments = workspace === undefined ? [] : momentsIn(asked, workspace, navigate);
+  return [
+    ...moments,
+    ...[...views, home].filter(fits),
+    ...commands.filter(fits),
+    ...places.filter(fits).slice(0, MOST),
+    ...work,
+  ];
+}
+
+/** Returns the entry of the moment that a text names, if it names one. */
+function momentsIn(text: string, workspace: string, navigate: ReturnType<typeof useNavigate>): readonly Entry[] {
+  const time = spokenMoment(text, Date.now());
+  if (time === undefined) return [];
+  const go = (): Promise<void> =>
+    navigate({ to: "/w/$workspace", params: { workspace }, search: { at: new Date(time).toISOString() } });
+  return [{ key: "moment", group: "moment", label: `The files of ${exactTime(time)}`, go }];
 }
 
 const VIEWS = [

@@ -64,7 +64,12 @@ export function Shell() {
       <main id="view" tabIndex={-1} className="view">
         <Outlet />
       </main>
-      <Palette isOpen={open === "palette"} onClose={close} workspace={workspace} />
+      <Palette
+        isOpen={open === "palette"}
+        onClose={() => setOpen((now) => (now === "palette" ? undefined : now))}
+        workspace={workspace}
+        onKeys={() => setOpen("keys")}
+      />
       <KeysDialog isOpen={open === "keys"} onClose={close} />
     </div>
   );

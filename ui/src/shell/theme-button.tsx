@@ -1,6 +1,5 @@
 import { Monitor, Moon, Sun } from "lucide-react";
-import { useState } from "react";
-import { chooseTheme, chosenTheme, type Theme } from "./theme.ts";
+import { chooseTheme, type Theme, useTheme } from "./theme.ts";
 
 const NEXT: Readonly<Record<Theme, Theme>> = { system: "light", light: "dark", dark: "system" };
 const ICON = { system: Monitor, light: Sun, dark: Moon };
@@ -8,17 +7,13 @@ const NAME: Readonly<Record<Theme, string>> = { system: "as the system", light: 
 
 /** Shows a button that switches between three themes: the system's, light and dark. */
 export function ThemeButton() {
-  const [theme, setTheme] = useState(chosenTheme);
+  const theme = useTheme();
   const Icon = ICON[theme];
-  const choose = (): void => {
-    chooseTheme(NEXT[theme]);
-    setTheme(NEXT[theme]);
-  };
   return (
     <button
       type="button"
       className="icon-button"
-      onClick={choose}
+      onClick={() => chooseTheme(NEXT[theme])}
       aria-label={`Theme: ${NAME[theme]}. Switch to ${NAME[NEXT[theme]]}`}
       title={`Theme: ${NAME[theme]}`}
     >

@@ -1,5 +1,5 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useCallback } from "react";
+import { useCallback, useEffect, useEffectEvent } from "react";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
 import type { TickStore } from "./tick-store.ts";
 
@@ -52,19 +52,21 @@ export function usePlayhead(items: readonly RecentItem[], ticks: TickStore | und
     },
     [items, ticks, place, at, go],
   );
-  const item = items[place];
-  return {
-    moment: at,
-    item,
-    time: item === undefined ? timeOf(ticks, at) : Date.parse(item.timestamp),
-    step,
-    put: (time) => {
-      if (time === undefined) return go(undefined);
-      const found = lastBefore(items, time);
-      const row = found === undefined ? ticks?.lastBy(time) : undefined;
-      go(found?.to_seq ?? (row === undefined ? items.at(-1)?.to_seq : ticks?.lastAt(row)));
-    },
+  const put = (time: number | undefined): void => {
+    if (time === undefined) return go(undefined);
+    const found = lastBefore(items, time);
+    const row = found === undefined ? ticks?.lastBy(time) : undefined;
+    go(found?.to_seq ?? (row === undefined ? items.at(-1)?.to_seq : ticks?.lastAt(row)));
   };
+  const onTime = useEffectEvent((time: number) => put(time));
+  // If the address names a time, the playhead goes to the work before it once all work is known.
+  const time = at === undefined || at.startsWith("seq:") ? Number.NaN : Date.parse(at);
+  const isKnown = ticks !== undefined && !ticks.hasOlder;
+  useEffect(() => {
+    if (isKnown && !Number.isNaN(time)) onTime(time);
+  }, [isKnown, time]);
+  const item = items[place];
+  return { moment: at, item, time: item === undefined ? timeOf(ticks, at) : Date.parse(item.timestamp), step, put };
 }
 
 /**

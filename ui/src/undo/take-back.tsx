@@ -67,22 +67,33 @@ export function PlanButton({ workspace, plan, subject, isDisabled = false, hasKe
       <button type="button" className="button" onClick={open} disabled={isDisabled}>
         <Icon size={15} aria-hidden="true" /> {shown.title}…
       </button>
-      <Dialog.Root open={opened !== undefined} onOpenChange={() => setOpened(undefined)}>
-        <Dialog.Portal>
-          <Dialog.Backdrop className="backdrop" />
-          <Dialog.Popup className="dialog undo-dialog">
-            <Dialog.Title className="dialog-title">{opened?.title}</Dialog.Title>
-            {subject === undefined ? null : <p className="undo-subject">{visible(subject)}</p>}
-            <Dialog.Description className="quiet">{opened?.meaning}</Dialog.Description>
-            {opened === undefined ? null : <UndoSteps workspace={workspace} plan={opened} onDone={onDone} />}
-          </Dialog.Popup>
-        </Dialog.Portal>
-      </Dialog.Root>
+      <PlanDialog {...{ workspace, subject, onDone }} plan={opened} onClose={() => setOpened(undefined)} />
     </>
   );
 }
 
 const NO_KEYS = {};
+
+interface PlanDialogProps extends Pick<PlanButtonProps, "workspace" | "plan" | "subject" | "onDone"> {
+  readonly onClose: () => void;
+}
+
+/** Shows a plan with a preview of what would happen, while there is a plan. */
+export function PlanDialog({ workspace, plan, subject, onDone, onClose }: PlanDialogProps) {
+  return (
+    <Dialog.Root open={plan !== undefined} onOpenChange={onClose}>
+      <Dialog.Portal>
+        <Dialog.Backdrop className="backdrop" />
+        <Dialog.Popup className="dialog undo-dialog">
+          <Dialog.Title className="dialog-title">{plan?.title}</Dialog.Title>
+          {subject === undefined ? null : <p className="undo-subject">{visible(subject)}</p>}
+          <Dialog.Description className="quiet">{plan?.meaning}</Dialog.Description>
+          {plan === undefined ? null : <UndoSteps workspace={workspace} plan={plan} onDone={onDone} />}
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}
 
 /** Shows a preview of the plan, then its result, with a button that undoes it. */
 function UndoSteps({
