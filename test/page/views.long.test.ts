@@ -185,8 +185,8 @@ describeWithBrowser("the page", () => {
   it("says where the space goes, and prunes after a look at what can no longer be restored", async () => {
     await using tab = await openTab(await box.address(`/w/${id}/space`));
     const { page } = tab;
-    await page.getByText("caches, made again when missing").waitFor();
-    await page.getByText("locks and settings").waitFor();
+    await page.getByText("caches", { exact: true }).waitFor();
+    await page.getByText("the rest", { exact: true }).waitFor();
     await page.getByRole("combobox", { name: "Divide" }).selectOption("session");
     await page.getByText(/^session of claude, /).waitFor();
     await page

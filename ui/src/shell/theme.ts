@@ -5,7 +5,7 @@ export type Theme = "system" | "light" | "dark";
 const KEY = "chronicle.theme";
 
 /** Returns the theme that was chosen in this browser. */
-export function chosenTheme(): Theme {
+function chosenTheme(): Theme {
   const kept = localStorage.getItem(KEY);
   return kept === "light" || kept === "dark" ? kept : "system";
 }

@@ -37,7 +37,8 @@ export function SpacePage() {
       <section className="panel">
         <h1>{size(total_bytes)} in all workspaces</h1>
         <p className="quiet">
-          {counted(blobs.count, "content")} of {size(blobs.content_bytes)}, each kept once.
+          {counted(blobs.count, "content")} of {size(blobs.content_bytes)}, each kept once. Caches are made again when
+          they are missing.
         </p>
         <Bars rows={partsOf(data).map(([name, bytes]) => ({ key: name, name, bytes }))} />
       </section>
@@ -70,10 +71,10 @@ type Part = readonly [name: string, bytes: number];
 /** Returns what the store takes. Parts that most stores do not have are left out where they are empty. */
 function partsOf({ blobs, log_bytes: logs, index_bytes: indexes, other_bytes: other, other_parts: parts }: DuShape) {
   const others: readonly Part[] = [
-    ["caches, made again when missing", parts.cache_bytes + parts.stat_cache_bytes],
-    ["unused room in packs", parts.unused_bytes],
-    ["damaged files set aside", parts.quarantine_bytes],
-    ["forgotten histories", parts.forgotten_bytes],
+    ["caches", parts.cache_bytes + parts.stat_cache_bytes],
+    ["unused room", parts.unused_bytes],
+    ["damaged files", parts.quarantine_bytes],
+    ["forgotten", parts.forgotten_bytes],
   ];
   const rest = others.reduce((left, [, bytes]) => left - bytes, other);
   const shown = others.filter(([, bytes]) => bytes > 0).toSorted(([, a], [, b]) => b - a);
@@ -82,7 +83,7 @@ function partsOf({ blobs, log_bytes: logs, index_bytes: indexes, other_bytes: ot
     ["logs", logs],
     ["indexes", indexes],
   ];
-  return [...known, ...shown, ["locks and settings", Math.max(0, rest)] as const];
+  return [...known, ...shown, ["the rest", Math.max(0, rest)] as const];
 }
 
 /**
