@@ -33,6 +33,9 @@ async function stepsAt(query: string, token = OPERATOR): Promise<{ type: string;
     }));
 }
 
+/** A result without what differs between two checks: how long one takes, and the head, which is kept a moment later. */
+const lasting = (result: VerifyStepShape["result"]) => ({ ...result, seconds: 0, anchored_to: 0 });
+
 describe("the steps of a verification", () => {
   it("say how many of the events and bytes were read, and end with the result", async () => {
     const steps = (await stepsAt("")).map(({ data }) => data as VerifyStepShape);
@@ -44,7 +47,7 @@ describe("the steps of a verification", () => {
     expect(told("events").at(-1)).toEqual({ phase: "verify", done: events, total: events, unit: "events" });
     expect(told("bytes").at(-1)).toEqual({ phase: "verify", done: bytes, total: bytes, unit: "bytes" });
     const plain = await serving.ask(`/v1/workspaces/${id}/verify`);
-    expect({ ...plain.json(), seconds: 0 }).toEqual({ ...result, seconds: 0 });
+    expect(lasting(plain.json())).toEqual(lasting(result));
   });
 
   it("say nothing of the contents where these are not read", async () => {
@@ -88,7 +91,7 @@ describe("a client's verification", () => {
     const told: Progress[] = [];
     const workspace = clientOf(serving.token("reader")).workspace(id);
     const result = await workspace.verify({ onProgress: (progress) => void told.push(progress) });
-    expect(result).toEqual({ ...(await workspace.verify()), seconds: result.seconds });
+    expect(lasting(result)).toEqual(lasting(await workspace.verify()));
     expect(told.at(-1)).toEqual({ phase: "verify", done: result.bytes, total: result.bytes, unit: "bytes" });
   });
 
