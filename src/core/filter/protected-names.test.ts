@@ -54,6 +54,20 @@ describe("names of secrets", () => {
     expect(new ProtectedNames(["a"]).added(parsePath(".env"))).toBeUndefined();
   });
 
+  test.each([
+    ["a*", "ax", "bx"],
+    ["*a", "xa", "xb"],
+    ["?", "x", "xy"],
+    ["[ab]*[cd]", "b.c", "b.e"],
+    ["?-secret*", "a-secret.c", "a-public.c"],
+    ["x", "x", "y"],
+    ["*", "anything", ""],
+  ])("a pattern of any form counts: %s", (pattern, secret, other) => {
+    const names = new ProtectedNames(["zz-head*", "*.zz-tail", pattern]);
+    expect(names.holds(parsePath(`sub/${secret}`))).toBe(true);
+    if (other !== "") expect(names.holds(parsePath(`sub/${other}`))).toBe(false);
+  });
+
   test("a pattern must be a valid glob for one name", () => {
     expect(["a", "!a", "*.x", "a b"].every(isNamePattern)).toBe(true);
     expect(["", "!", "a/b", "a\0", "[a"].some(isNamePattern)).toBe(false);

@@ -28,6 +28,39 @@ interface NameRule {
   readonly isSecret: boolean;
 }
 
+/** The number of characters at either end of a name by which `NameRules` sorts out most names. */
+const END = 2;
+
+/**
+ * Rules in order, of which the last one that matches decides. Nearly all names match no rule, so a name is first looked
+ * up by its first and its last characters, and matched with the globs only if a glob begins or ends like it.
+ */
+class NameRules {
+  readonly #rules: readonly NameRule[];
+  readonly #heads = new Set<string>();
+  readonly #tails = new Set<string>();
+  #hasOther = false;
+
+  constructor(patterns: readonly string[]) {
+    this.#rules = patterns.flatMap(ruleOf);
+    for (const { glob } of this.#rules) {
+      if (glob.prefix.length >= END) this.#heads.add(glob.prefix.slice(0, END));
+      else if (glob.suffix.length >= END) this.#tails.add(glob.suffix.slice(-END));
+      else this.#hasOther = true;
+    }
+  }
+
+  get count(): number {
+    return this.#rules.length;
+  }
+
+  /** Returns the verdict of the last rule that matches the name, or `undefined`. The name must be in lower case. */
+  last(name: string): boolean | undefined {
+    const isLike = this.#hasOther || this.#heads.has(name.slice(0, END)) || this.#tails.has(name.slice(-END));
+    return isLike ? this.#rules.findLast(({ glob }) => matchName(glob, name))?.isSecret : undefined;
+  }
+}
+
 /**
  * Decides by the name of a file whether the file is protected. Uses `PROTECTED_NAMES`, and the names that a person has
  * added or excluded.
@@ -35,8 +68,8 @@ interface NameRule {
 export class ProtectedNames {
   /** A text that identifies the patterns. Two objects with an equal text decide alike. */
   readonly text: string;
-  readonly #added: readonly NameRule[];
-  readonly #elsewhere: readonly NameRule[];
+  readonly #added: NameRules;
+  readonly #elsewhere: NameRules;
 
   /**
    * `added`: patterns like those in `PROTECTED_NAMES`, over which the added patterns take precedence. `elsewhere`:
@@ -45,12 +78,12 @@ export class ProtectedNames {
    */
   constructor(added: readonly string[] = [], elsewhere: readonly string[] = []) {
     this.text = JSON.stringify([added, elsewhere]);
-    this.#added = added.flatMap(ruleOf);
-    this.#elsewhere = elsewhere.flatMap(ruleOf);
+    this.#added = new NameRules(added);
+    this.#elsewhere = new NameRules(elsewhere);
   }
 
   get hasAdded(): boolean {
-    return this.#added.length + this.#elsewhere.length > 0;
+    return this.#added.count + this.#elsewhere.count > 0;
   }
 
   /** Returns true if a file at this path would now be recorded as protected. */
@@ -63,8 +96,8 @@ export class ProtectedNames {
    * Returns `undefined` if no such pattern matches. The result applies to all past states of the path.
    */
   added(path: WorkspacePath): boolean | undefined {
-    if (this.#elsewhere.length > 0 && lastMatch(this.#elsewhere, path) === true) return true;
-    return this.#added.length === 0 ? undefined : lastMatch(this.#added, path);
+    if (this.#elsewhere.count > 0 && lastMatch(this.#elsewhere, path) === true) return true;
+    return this.#added.count === 0 ? undefined : lastMatch(this.#added, path);
   }
 
   /** Returns the entry with the class that a capture would give the entry now. */
@@ -87,7 +120,7 @@ function ruleOf(pattern: string): NameRule[] {
   return glob === undefined ? [] : [{ glob, isSecret }];
 }
 
-const TABLE: readonly NameRule[] = PROTECTED_NAMES.flatMap(ruleOf);
+const TABLE = new NameRules(PROTECTED_NAMES);
 
 /**
  * Patterns for the names of copies beside a file, as people, editors and Chronicle make them. Such a name is the file's
@@ -131,16 +164,12 @@ function namesMeant(name: string): string[] {
   return names;
 }
 
-function lastMatch(rules: readonly NameRule[], path: WorkspacePath): boolean | undefined {
+function lastMatch(rules: NameRules, path: WorkspacePath): boolean | undefined {
   for (const name of namesMeant(folded(nameOf(path)))) {
-    const verdict = lastNamed(rules, name);
+    const verdict = name === "" ? undefined : rules.last(name);
     if (verdict !== undefined) return verdict;
   }
   return undefined;
-}
-
-function lastNamed(rules: readonly NameRule[], name: string): boolean | undefined {
-  return name === "" ? undefined : rules.findLast(({ glob }) => matchName(glob, name))?.isSecret;
 }
 
 function folded(name: string): string {

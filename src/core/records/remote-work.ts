@@ -48,9 +48,13 @@ export function noteRemoteWork(known: Map<string, RemoteWorkRow>, row: RemoteWor
   known.set(key, { ...row, firstSeq, firstTs, events: events + row.events });
 }
 
+/** The fields of an event that name the work of another copy. */
+const NAMES = ["session", "turn", "action"] as const;
+
 function rowOf(event: LogEvent): RemoteWorkRow | undefined {
-  // Most events do not come from another copy of the workspace, and need not be decoded.
-  if (event.record["cause"] !== "replica") return undefined;
+  // Most events do not come from another copy of the workspace, or name no work there. They need not be decoded.
+  const { record } = event;
+  if (record["cause"] !== "replica" || NAMES.every((name) => record[name] === undefined)) return undefined;
   const [change] = changesOf(event);
   if (change === undefined) return undefined;
   const { seq, ts } = event;

@@ -1,4 +1,7 @@
 import { type Change, type Entry, sameEntry } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { ManifestHasher } from "../../core/tree/merkle.ts";
 import { childOf, displayPath, type WorkspacePath } from "../../core/values/path.ts";
 import { disagreeing, IndexDisagrees } from "../log/index-disagrees.ts";
 import { type ProofContext, type ProvedState, provedState, sameStated, type Claim } from "./proved-state.ts";
@@ -170,7 +173,8 @@ async function difference(
 
 /**
  * Returns the entries of the state after event `seq`, in path order. The proof shows that no entry is missing, and that
- * none is made up.
+ * none is made up. If no path was recorded after the root that the log states, the root of all entries is the proof.
+ * Otherwise, and if the two roots differ, each path is proved, so that the error can name the wrong one.
  */
 export async function provedEntries(context: ProofContext, seq: number): Promise<Entry[]> {
   return disagreeing(async () => {
@@ -178,6 +182,8 @@ export async function provedEntries(context: ProofContext, seq: number): Promise
     for await (const rows of context.index.entriesAt(seq))
       for (const { entry } of rows) if (entry !== undefined) entries.push(entry);
     const state = await provedState(context, seq);
+    const [touched] = state.touched;
+    if (touched === undefined && rootOf(context, entries) === state.root.root) return entries;
     await state.prove(entries.map((entry) => ({ path: entry.path, entry })));
     const found = new Set(entries.map((entry) => entry.path));
     for await (const path of state.paths()) {
@@ -186,4 +192,19 @@ export async function provedEntries(context: ProofContext, seq: number): Promise
     state.letGo();
     return entries;
   });
+}
+
+/**
+ * Returns the Merkle root of entries in path order; `undefined` if they have none, for instance because the entry of a
+ * folder is missing.
+ */
+function rootOf({ worktree }: ProofContext, entries: readonly Entry[]): Hash | undefined {
+  try {
+    const hasher = new ManifestHasher();
+    for (const entry of entries) hasher.add(entry);
+    return hasher.finish(worktree.roots.flatMap(({ id }) => id ?? []));
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "INTEGRITY_VIOLATION") return undefined;
+    throw error;
+  }
 }

@@ -3,6 +3,8 @@ import type { ReconcileMode } from "../../../core/tree/reconcile.ts";
 import { MemoryBlobStore } from "../../../storage/memory/memory-blob-store.ts";
 import { MemoryIndexStore } from "../../../storage/memory/memory-index-store.ts";
 import { batchTo, rowsOf, type Step } from "../../../testing/index-rows.ts";
+import { HOLDS_ALL } from "../../../core/tree/folder-traits.ts";
+import { NotHeldPaths } from "../paths/not-held-paths.ts";
 import { decideCycle } from "../ground/decide-cycle.ts";
 import { planCycle, type CyclePlan } from "./plan-cycle.ts";
 import { planFirst, type FirstSides } from "./plan-first.ts";
@@ -121,4 +123,16 @@ test("there is no first plan if the disk takes two of the names for one", async 
   const sides = await sidesOf({ steps });
   expect(await planFirst({ ...sides, nameRules: {} })).toBeDefined();
   expect(await planFirst({ ...sides, nameRules: { caseInsensitive: true } })).toBeUndefined();
+});
+
+test("what the folder can hold is found out once, and not for every path", async () => {
+  let times = 0;
+  const notHeld = new NotHeldPaths(() => {
+    times += 1;
+    return { ...HOLDS_ALL, symlinks: false };
+  });
+  const plan = await planFirst({ ...(await sidesOf()), notHeld });
+  expect(plan?.changes.map(({ path }) => path)).not.toContain("a/link");
+  expect([...notHeld.leftOut.keys()]).toEqual(["a/link"]);
+  expect(times).toBe(1);
 });

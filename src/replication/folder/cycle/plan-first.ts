@@ -30,9 +30,10 @@ export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefine
   const changes: UpstreamChange[] = [];
   // The last path that is not a folder. If the next path lies beneath it, a part of a commit has not arrived yet.
   let leaf: WorkspacePath | undefined;
+  const canHold = sides.notHeld?.canHold() ?? (() => true);
   for await (const rows of mirror.entriesAt(head)) {
     for (const { path, seq, iteration, entry } of rows) {
-      if (!(await mayCome(sides, path, entry))) continue;
+      if (!(await mayCome(sides, path, entry)) || !canHold(path, entry)) continue;
       if (leaf !== undefined && isWithin(path, leaf)) return undefined;
       if (entry?.kind !== "dir") leaf = path;
       const after = settable(entry);
@@ -43,9 +44,9 @@ export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefine
   return collide ? undefined : { changes, proposals: [], conflicts: [] };
 }
 
-/** True if the folder is to get the origin's entry and can hold this entry. */
+/** True if the folder is to get the origin's entry, as far as its disk can hold this entry. */
 async function mayCome(
-  { rules, editorFiles, gitPaths, secrets, notHeld }: FirstSides,
+  { rules, editorFiles, gitPaths, secrets }: FirstSides,
   path: WorkspacePath,
   entry: Entry | undefined,
 ): Promise<boolean> {
@@ -55,8 +56,7 @@ async function mayCome(
   const isFolder = entry?.kind === "dir";
   const isShared = rules.isShared(path, isFolder) && !rules.keepsApart(sides);
   if (path === ROOT || !isShared || gitPaths?.holds(path, isFolder) === true) return false;
-  const judged = await editorFiles?.judge(sides);
-  return judged !== "left-out" && notHeld?.mayCome(path, entry) !== false;
+  return (await editorFiles?.judge(sides)) !== "left-out";
 }
 
 function pathsOf(changes: readonly UpstreamChange[]): WorkspacePath[] {

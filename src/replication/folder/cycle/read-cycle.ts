@@ -50,7 +50,7 @@ export interface CycleSides {
   /** Takes note of the compared paths, and finds the secrets that stay on their side. */
   readonly secrets?: Pick<SecretPaths, "note"> | undefined;
   /** Default: the folder's disk can hold everything. */
-  readonly notHeld?: Pick<NotHeldPaths, "sides" | "mayCome"> | undefined;
+  readonly notHeld?: Pick<NotHeldPaths, "sides" | "canHold"> | undefined;
 }
 
 /** The number of paths that are read at once. Other work can run between two batches. */

@@ -128,7 +128,7 @@ export class ReplicatedPaths {
    */
   #staysAsSecret(path: WorkspacePath, { here, there }: SecretNames): boolean {
     if (this.#withProtected) return here.added(path) === true && !there.holds(path);
-    return here.holds(path) || there.holds(path);
+    return here.holds(path) || (there.text !== here.text && there.holds(path));
   }
 
   isSecret(path: WorkspacePath): boolean {

@@ -74,10 +74,15 @@ export class NotHeldPaths {
     return this.#found.size > 0 && [path, ...foldersAbove(path)].some((at) => this.#found.has(at));
   }
 
-  /** True if the folder can hold the origin's entry. The folder must have no entry at the path. */
-  mayCome(path: WorkspacePath, remote: Entry | undefined): boolean {
+  /**
+   * Returns a function that is true for an entry of the origin that the folder can hold. The folder must have no entry
+   * at the path. The traits of the folder are found out only once, because that takes several system calls while the
+   * folder is empty.
+   */
+  canHold(): (path: WorkspacePath, remote: Entry | undefined) => boolean {
     const traits = this.#traits();
-    return holdsAllEntries(traits) || this.#note({ path, local: undefined, remote }, traits) === undefined;
+    if (holdsAllEntries(traits)) return () => true;
+    return (path, remote) => this.#note({ path, local: undefined, remote }, traits) === undefined;
   }
 
   #sidesOf(given: CyclePath, traits: FolderTraits): CyclePath | undefined {
