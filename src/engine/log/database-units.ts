@@ -58,6 +58,8 @@ export async function databaseUnits(
 
 /** Returns the units to which at least one changed path belongs, and the unchanged files of these units. */
 export function unitsAmong({ units, still }: DatabaseUnits, changes: readonly Change[]): DatabaseUnits {
+  // Most workspaces have no database, and a step can have many changes.
+  if (units.length === 0) return { units, still: [] };
   const changed = new Set(changes.map(({ path }) => path));
   const meant = units.filter((unit) => unit.some((path) => changed.has(path)));
   const paths = new Set(meant.flat());

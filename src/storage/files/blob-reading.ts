@@ -268,19 +268,20 @@ async function find({ files: { index }, damaged }: BlockSources, hashes: readonl
   const large = new Map<Hash, LargePlace>();
   const known = new Set<Hash>();
   for await (const some of inSlices([...new Set(hashes)], SLICE)) {
-    for (const hash of some) {
-      const place = index.find(hash);
-      if (place === undefined || damaged.has(hash)) continue;
+    const places = index.together(() => some.map((hash) => index.find(hash)));
+    places.forEach((place, i) => {
+      const hash = some[i] as Hash;
+      if (place === undefined || damaged.has(hash)) return;
       known.add(hash);
       if (place.kind === "large") {
         large.set(hash, place);
-        continue;
+        return;
       }
       const key = `${place.pack}:${place.block}`;
       const group = groups.get(key);
       if (group === undefined) groups.set(key, { place, hashes: [hash] });
       else group.hashes.push(hash);
-    }
+    });
   }
   const inOrder = [...groups.values()].sort((a, b) => a.place.pack - b.place.pack || a.place.block - b.place.block);
   return { groups: inOrder, large, known };

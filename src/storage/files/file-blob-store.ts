@@ -161,7 +161,9 @@ export class FileBlobStore implements BlobStore {
     await this.#followIndex();
     const found = new Set<Hash>();
     for await (const some of inSlices(hashes, SLICE)) {
-      for (const hash of some) if (this.hasSync(hash) && (await this.#isSoundBeside(hash))) found.add(hash);
+      // One transaction for all: a replica that lacks everything looks up each content of a large first sync here.
+      const held = this.#files.index.together(() => some.filter((hash) => this.hasSync(hash)));
+      for (const hash of held) if (await this.#isSoundBeside(hash)) found.add(hash);
     }
     return found;
   }

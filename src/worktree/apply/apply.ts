@@ -202,6 +202,7 @@ function stepOf(
     staged: undefined,
     stagedIn: root.staging.fresh,
     lostOwner: undefined,
+    givenTo: undefined,
     carrier: undefined,
     stat: undefined,
     isCertain: false,
