@@ -365,19 +365,11 @@ function replacedOwner({ todo, present, after }: Step): Owner | undefined {
   return present.gid === undefined ? undefined : { uid: present.uid, gid: present.gid };
 }
 
-/**
- * Returns the owner of the folder that receives the step's file, unless this is root. Everything that is put into place
- * together goes into one folder, which is looked at once.
- */
 function folderOwner(step: Step): Owner | undefined {
-  const top = step.carrier ?? step;
-  top.givenTo ??= ownerAt(top);
-  return top.givenTo === "root" ? undefined : top.givenTo;
-}
-
-function ownerAt({ root, inner }: Step): Owner | "root" {
+  const { root, inner } = step.carrier ?? step;
   const folder = root.fs.lstat(parentOf(inner));
-  return folder?.gid === undefined || folder.uid === 0 ? "root" : { uid: folder.uid, gid: folder.gid };
+  if (folder?.gid === undefined || folder.uid === 0) return undefined;
+  return { uid: folder.uid, gid: folder.gid };
 }
 
 /**

@@ -69,11 +69,6 @@ export interface Step {
   stagedIn: ConfinedFs;
   /** The owner of the replaced file, if the new file could not be given to this owner. */
   lostOwner: Owner | undefined;
-  /**
-   * The owner of the folder into which this path is put, once it is known. Such an owner gets the files that root makes
-   * there, unless it is root.
-   */
-  givenTo: Owner | "root" | undefined;
   /** The new folder in which this path is staged. The rename of that folder puts this path into place, too. */
   carrier: Step | undefined;
   /** The stat of the path's new state, after that state was staged or put into place. */

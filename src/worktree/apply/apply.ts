@@ -202,7 +202,6 @@ function stepOf(
     staged: undefined,
     stagedIn: root.staging.fresh,
     lostOwner: undefined,
-    givenTo: undefined,
     carrier: undefined,
     stat: undefined,
     isCertain: false,
