@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { DuShape } from "../../src/api/shapes.ts";
 import type { DoctorShape } from "../../src/api/store-api.ts";
 import type { SyncShape } from "../../src/api/sync-api.ts";
 import { describeWithBrowser, openTab, SOON, type Tab } from "./page-browser.ts";
@@ -156,6 +157,20 @@ async function differenceOf(page: Page, name: string, scale: number): Promise<st
   return found;
 }
 
+/** The size of the caches in the pictures. A hook makes its image in the background, so the real size varies. */
+const CACHE_BYTES = 16_000_000;
+
+function withCaches(du: DuShape): DuShape {
+  const more = CACHE_BYTES - du.other_parts.cache_bytes;
+  const { total_bytes: total, other_bytes: other, other_parts: parts } = du;
+  return {
+    ...du,
+    total_bytes: total + more,
+    other_bytes: other + more,
+    other_parts: { ...parts, cache_bytes: CACHE_BYTES },
+  };
+}
+
 let shop: Shop;
 let tab: Tab;
 let id = "";
@@ -170,6 +185,10 @@ describeWithBrowser("a view", () => {
       await withSameIds(page);
       const doctor = { ok: false, store: "/store", checks: [FAULT] } satisfies DoctorShape;
       await page.route(/\/v1\/doctor$/, (route) => route.fulfill({ json: doctor }));
+      await page.route(/\/du(\?|$)/, async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ json: withCaches((await response.json()) as DuShape) });
+      });
       const sync = { ...HALTED, id: "shop", workspace: id, folder: shop.project };
       await page.route(/\/v1\/syncs\b/, (route) => route.fulfill({ json: { items: [sync], next: null } }));
     };
