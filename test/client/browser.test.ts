@@ -31,7 +31,7 @@ const PROGRAM = `(async () => {
   return JSON.stringify([await first.text(), files.map(({ path }) => path), size, code]);
 })()`;
 
-it("the client runs without globals of Node, and its bundle is smaller than 53 kB", async () => {
+it("the client runs without globals of Node, and its bundle is smaller than 54 kB", async () => {
   const { metafile, outputFiles } = await build({
     ...BROWSER_OPTIONS,
     entryPoints: ["src/client/index.ts"],
@@ -45,7 +45,7 @@ it("the client runs without globals of Node, and its bundle is smaller than 53 k
   const inputs = Object.keys(metafile.inputs);
   expect(inputs.filter((path) => path.includes("node_modules/zod") || path.includes("routes/rows/"))).toEqual([]);
   const [output] = outputFiles;
-  expect(output?.contents.length).toBeLessThan(53_000);
+  expect(output?.contents.length).toBeLessThan(54_000);
 
   await using server = await ServedStore.start();
   const globals = Object.fromEntries(WEB.map((name) => [name, (globalThis as Record<string, unknown>)[name]]));
