@@ -115,6 +115,7 @@ export function requestsToAll({ base, ids, paths, hashes }: About): EachRequest 
     verifyRecords: get("/records/verify"),
     importRecords: [{ path: `${base}/records/import`, bytes: "" }],
     verify: get("/verify"),
+    followVerify: get("/verify-steps"),
     erasures: get("/erasures"),
     prunings: get("/prunings"),
     refusals: get("/refusals"),
