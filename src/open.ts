@@ -153,11 +153,11 @@ export function importArchive(store: StoreApi, options: ImportArchiveOptions): P
 }
 
 /**
- * Returns the open work in this store that started this process: an agent's session, an action or a run. With `agents`
- * as `whose`, runs do not count. Returns `undefined` if there is no such work.
+ * Returns the open work in this store that started the process `pid` (default: this process): an agent's session, an
+ * action or a run. With `agents` as `whose`, runs do not count. Returns `undefined` if there is no such work.
  */
-export function startedWithin(store: StoreApi, whose?: Around): Promise<WorkAround | undefined> {
-  return workAround(partsOf(store), whose);
+export function startedWithin(store: StoreApi, whose?: Around, pid?: number): Promise<WorkAround | undefined> {
+  return workAround(partsOf(store), whose, pid);
 }
 
 /**

@@ -7,7 +7,7 @@ import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks, workspaceIds } from "./store-tasks.ts";
 
 /**
- * Returns work that is open in the store and that an ancestor of this process owns: an agent's session, an action of
+ * Returns work that is open in the store and that an ancestor of the process `pid` (default: this process) owns: an agent's session, an action of
  * any actor, or a run. With `agents` as `whose`, runs do not count. Returns `undefined` if there is no such work. The
  * owners are known because hooks, runs and actions record the processes to which they belong. The recorded mark
  * (`pidMark`) distinguishes an owner from a later process with the same id. Without a mark, only the id is compared. An
@@ -16,13 +16,15 @@ import { storeTasks, workspaceIds } from "./store-tasks.ts";
 export async function workAround(
   parts: StoreParts,
   whose: Around = "agents and runs",
+  pid = parts.backends.processes.pid,
 ): Promise<WorkAround | undefined> {
   const { processes } = parts.backends;
-  const around = new Set(await processes.ancestors(processes.pid));
+  const around = new Set(await processes.ancestors(pid));
   if (around.size === 0) return undefined;
   for (const id of workspaceIds(parts)) {
-    for (const { pid, owner, ...work } of await workIn(parts, id, whose)) {
-      if (pid !== null && pid > 1 && around.has(pid) && isHere({ processes }, owner)) return { ...work, pid };
+    for (const { pid: owned, owner, ...work } of await workIn(parts, id, whose)) {
+      if (owned !== null && owned > 1 && around.has(owned) && isHere({ processes }, owner))
+        return { ...work, pid: owned };
     }
   }
   return undefined;

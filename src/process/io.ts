@@ -2,6 +2,7 @@ import type { Readable, Writable } from "node:stream";
 import type { StoreApi, StoreOptions } from "../api/store-api.ts";
 import type { CommandRunner, RunOptions } from "../api/workspace-api.ts";
 import type { Inheritance } from "./inheritance.ts";
+import type { Around, WorkAround } from "../core/values/agents-role.ts";
 import type { NeedsClient } from "./needs-client.ts";
 
 export interface Sink {
@@ -55,12 +56,14 @@ export interface Io {
   /**
    * Set if this is the store's long-lived process and it carries out a command for a client process. `needsClient`
    * returns the error that hands the command back to the client (see `NeedsClient`). `changing` must be called before
-   * each change. `progress` shows a text on the client's terminal at once, in place of the previous text.
+   * each change. `progress` shows a text on the client's terminal at once, in place of the previous text. `startedWithin`
+   * returns the open work that started the client, and throws `NeedsClient` if the client's ancestors are unknown.
    */
   readonly served?: {
     readonly needsClient: (reason: string) => NeedsClient;
     readonly changing: () => void;
     readonly progress: (text: string) => void;
+    readonly startedWithin: (whose?: Around) => Promise<WorkAround | undefined>;
   };
   /**
    * The id of this command. Set if the store's process may have begun this command already. A change is made only once

@@ -175,6 +175,31 @@ describe("a command that the store's process carries out", () => {
     expect((await box.call(["verify"])).code).toBe(0);
   });
 
+  it("shows the prompts of an agent to a person, and is left to the client within the agent's session", async () => {
+    const hears = async (event: string, more: object): Promise<void> => {
+      const input = JSON.stringify({ session_id: "s1", cwd: box.project, hook_event_name: event, ...more });
+      await box.must(["hook", "claude", "--direct"], { input });
+    };
+    const both = async (words: readonly string[]): Promise<string> => {
+      const served = withoutAges(await box.served(words));
+      expect(served).toBe(withoutAges(await box.must(words)));
+      return served;
+    };
+    await box.served(["status"]);
+    await hears("SessionStart", {});
+    await hears("UserPromptSubmit", { prompt_id: "p1", prompt: "rename the parser" });
+    const call = { prompt_id: "p1", tool_name: "Write", tool_input: { file_path: join(box.project, "a.txt") } };
+    await hears("PreToolUse", { ...call, tool_use_id: "u1" });
+    box.write("a.txt", "renamed\n");
+    await hears("PostToolUse", { ...call, tool_use_id: "u1" });
+    // The agent's process is that of this test, because it starts the hooks.
+    expect(await box.asked({}, ["list"])).toMatchObject({ state: "direct" });
+    expect((await box.must(["list"])).stdout).not.toContain("rename the parser");
+    await hears("SessionEnd", {});
+    for (const words of [["list"], ["list", "--json"], []]) expect(await both(words)).toContain("rename the parser");
+    expect(await box.asked({ pid: 2 ** 22 - 1 }, ["list"])).toMatchObject({ state: "direct" });
+  });
+
   it("is left to the client if it would ask a question, and nothing is changed", async () => {
     await box.must(["run", "--", "sh", "-c", "echo q > q"]);
     await box.served(["status"]);

@@ -5,7 +5,9 @@ import { processAt } from "../../daemon/agent-process.ts";
 import type { ClientRuns } from "../../daemon/client-runs.ts";
 import type { CommandAnswer, CommandCall, OutputPart, RunOrder, Terminal } from "../../daemon/command-call.ts";
 import { viewFrom } from "../../daemon/command-call.ts";
+import type { Around, WorkAround } from "../../core/values/agents-role.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
+import { startedWithin } from "../../open.ts";
 import { ownHome } from "../../process/environment.ts";
 import type { Io, Sink } from "../../process/io.ts";
 import { NeedsClient } from "../../process/needs-client.ts";
@@ -107,6 +109,7 @@ class ServedCommand {
         needsClient: (reason) => this.#needs(reason),
         changing: () => (this.#isChanging = true),
         progress: (text) => void host.progress.set(request, text),
+        startedWithin: (whose) => this.#startedWithin(whose),
       },
       request,
       runner: host.runs.runnerOf(call.pid, (order) => this.#order(order), this.#answered.promise),
@@ -178,6 +181,13 @@ class ServedCommand {
     const to = new NodeDisk().realpath(resolve(this.#cwd, folder));
     if (new NodeDisk().lstat(to)?.kind !== "dir") throw this.#needs("its folder is not a folder");
     this.#cwd = to;
+  }
+
+  async #startedWithin(whose: Around | undefined): Promise<WorkAround | undefined> {
+    const { pid } = this.#call;
+    if (processAt(new NodeDisk(), pid) === undefined)
+      throw this.#needs("the processes that have started it are unknown");
+    return startedWithin(this.#host.store, whose, pid);
   }
 
   #openStore(options: StoreOptions): StoreApi {

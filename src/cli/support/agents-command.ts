@@ -70,25 +70,27 @@ const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
 
 /**
  * True if an agent, or a command that a run has started, runs this command. `$CHRONICLE_ROLE` with the value `agent` is
- * enough. Otherwise, the ancestors of the process are checked, but only for the commands in `PERSONS`. Throws
- * `NeedsClient` if the ancestors must be checked and this is the store's long-lived process.
+ * enough. Otherwise, the ancestors of the process are checked, but only for the commands in `PERSONS`. The store's
+ * long-lived process throws `NeedsClient` for these commands.
  */
 export async function isAgents(io: Io, input: Input, command = ""): Promise<boolean> {
   if (io.env[ROLE_VARIABLE] === "agent") return true;
   if (!Object.hasOwn(PERSONS, command) || PERSONS[command]?.(input) !== true) return false;
+  if (io.served !== undefined) throw io.served.needsClient("only a person may do this");
   return isWithinAgents(io, input);
 }
 
 /**
- * True if an ancestor of this process belongs to a run, or to an agent that works in the store. With `whose: "agents"`,
- * runs do not count. Throws `NeedsClient` in the store's long-lived process.
+ * True if an ancestor of the process that runs the command belongs to a run, or to an agent that works in the store.
+ * With `whose: "agents"`, runs do not count. The store's long-lived process throws `NeedsClient` if the ancestors of its
+ * client are unknown.
  */
 export async function isWithinAgents(io: Io, input: Input, whose?: Around): Promise<boolean> {
   return (await workAround(io, input, whose)) !== undefined;
 }
 
 async function workAround(io: Io, input: Input, whose?: Around): Promise<WorkAround | undefined> {
-  if (io.served !== undefined) throw io.served.needsClient("it matters who has started the command");
+  if (io.served !== undefined) return io.served.startedWithin(whose);
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   if (!isThere(places.home)) return undefined;
   const { startedWithin } = await import("../../open.ts");

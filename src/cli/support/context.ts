@@ -193,7 +193,7 @@ export class CommandContext {
 
   /**
    * True if an agent, or a command that a run has started, runs this command. Unlike `isAgent`, checks the ancestors of
-   * this process for every command, because a secret is about to be shown.
+   * the process for every command, because a secret is about to be shown.
    */
   #isAgentAnyhow(): Promise<boolean> {
     return (this.#isAnyhow ??= this.isAgent().then((isAgent) => isAgent || isWithinAgents(this.io, this.input)));
@@ -201,8 +201,7 @@ export class CommandContext {
 
   /**
    * Returns a view of the workspace that shows prompts only to persons. If an agent runs the command, the view has the
-   * role of an agent. Checks the ancestors of this process for every command. Throws `NeedsClient` in the store's
-   * process.
+   * role of an agent. Checks the ancestors of the process that runs the command, for every command.
    */
   async forPrompts(workspace: WorkspaceApi): Promise<WorkspaceApi> {
     return (await this.#isAgentAnyhow()) ? workspace.as({ role: "agent" }) : workspace;

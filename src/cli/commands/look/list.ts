@@ -128,8 +128,7 @@ function nothingMatches(context: CommandContext): void {
 /**
  * Returns the recent work that the caller may see, and the workspace to read further pages from. The title of a turn
  * can be a prompt, and prompts are not shown to agents. If the answer has turns or further pages, `forPrompts`
- * therefore checks whether an agent runs the command. Other answers are not checked, because the check makes the
- * store's process hand the command back.
+ * therefore checks whether an agent runs the command. Other answers need no check.
  */
 async function recentForCaller(
   context: CommandContext,
