@@ -144,6 +144,8 @@ export interface HistoryOptions {
   readonly limit?: number;
   /** Only iterations with a greater number than this. */
   readonly after?: number;
+  /** Only the newest iterations, at most this many. Default: all. */
+  readonly last?: number;
   /** True to add what each iteration changed, as a patch (default: false). */
   readonly patch?: boolean;
 }

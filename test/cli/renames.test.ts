@@ -31,7 +31,16 @@ it("history follows a renamed file, each state once, also if it was renamed back
     "(renamed from two@1, same content)",
     "(renamed from one@3, same content)",
   ]);
+  const limited = await box.must(["history", "two", "--limit", "4"]);
+  const words = (line: string): string => line.replaceAll(/ +/g, " ").replaceAll(/^ /gm, "");
+  expect(limited.stdout.trimEnd().split("\n").map(words)).toEqual(rows.slice(-4).map(words));
+  expect(limited.stderr).toBe("the newest 4 iterations; --limit 0 shows all\n");
+  for (const limit of ["6", "0"])
+    expect(await box.must(["history", "two", "--limit", limit])).toMatchObject({ stdout, stderr: "" });
   const patched = (await box.must(["history", "-p", "two"])).stdout;
+  const newest = (await box.must(["history", "-p", "two", "--limit", "2"])).stdout;
+  expect(words(patched).endsWith(words(newest))).toBe(true);
+  expect((await box.json(["history", "two", "--limit", "1"])).value).toMatchObject([{ iteration: 3 }]);
   expect(patched).toContain("similarity index 90%\nrename from one\nrename to two\n");
   expect(patched).toContain("-line 3\n+three\n");
 });

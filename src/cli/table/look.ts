@@ -203,11 +203,15 @@ export const HISTORY: CommandSpec = {
   summary: "the iterations of a file, including its deletions",
   details:
     "A file that was renamed is followed to its earlier paths if at least half of its lines stayed the same. If the " +
-    "given path is not recorded, all recorded paths with that file name are listed, also deleted ones. With -p, no " +
+    "given path is not recorded, all recorded paths with that file name are listed, also deleted ones. As text, the " +
+    "newest 100 iterations are shown; as JSON, all are given unless --limit is given. With -p, no " +
     "patch shows a secret. The total size of the patches is limited: in a very long history, the oldest patches are " +
     "left out, and a comment in their place says so.",
   args: [ONE_PATH],
-  options: [{ flags: "-p, --patch", description: "also show what each iteration changed, as unified text" }],
+  options: [
+    { flags: "-p, --patch", description: "also show what each iteration changed, as unified text" },
+    { flags: "--limit <n>", description: "at most so many, the newest (default 100; 0: all)", value: "count" },
+  ],
   examples: [
     { line: "chronicle history src/main.ts", why: "every recorded state" },
     { line: "chronicle history -p src/main.ts", why: "with the changed lines of each" },

@@ -45,9 +45,10 @@ import { exactPath, pathArgument, shownPath } from "../log/shape.ts";
 export async function historyOf(
   context: Context,
   given: string,
-  { after = 0, limit, patch = false }: HistoryOptions = {},
+  { after: asked = 0, limit, last, patch = false }: HistoryOptions = {},
 ): Promise<IterationShape[]> {
   const path = parseGivenPath(given);
+  const after = Math.max(asked, last === undefined ? 0 : (await newestIteration(context, path)) - last);
   // One iteration beyond the page is read, because the next iteration decides whether an iteration is pruned.
   const found = await context.index.iterations(path, { after, ...(limit === undefined ? {} : { limit: limit + 1 }) });
   if (found.length === 0 && (await context.index.iterations(path, { limit: 1 })).length === 0)
@@ -71,6 +72,12 @@ export async function historyOf(
       ...renames[i],
     };
   });
+}
+
+/** Returns the number of the newest iteration of a path; 0 if there is none. */
+async function newestIteration({ index }: Context, path: WorkspacePath): Promise<number> {
+  const { seq } = await index.head();
+  return (await index.iterationAt(path, seq))?.iteration ?? 0;
 }
 
 /**

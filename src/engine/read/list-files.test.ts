@@ -124,11 +124,15 @@ test("the history of a file is given in pages, and the page after the last itera
   await using project = new HostedProject();
   const workspace = await project.create();
   for (let i = 1; i <= 7; i += 1) await put(workspace, "a", `${i}`);
-  const numbers = async (options: { after?: number; limit?: number }): Promise<number[]> =>
+  const numbers = async (options: { after?: number; limit?: number; last?: number }): Promise<number[]> =>
     (await workspace.history("a", options)).map((one) => one.iteration);
   expect(await numbers({ limit: 3 })).toEqual([1, 2, 3]);
   expect(await numbers({ after: 3, limit: 3 })).toEqual([4, 5, 6]);
   expect(await numbers({ after: 6, limit: 3 })).toEqual([7]);
   expect(await numbers({ after: 7, limit: 3 })).toEqual([]);
+  expect(await numbers({ last: 3 })).toEqual([5, 6, 7]);
+  expect(await numbers({ last: 3, limit: 2 })).toEqual([5, 6]);
+  expect(await numbers({ last: 3, after: 6, limit: 2 })).toEqual([7]);
+  expect(await numbers({ last: 20 })).toEqual([1, 2, 3, 4, 5, 6, 7]);
   await expect(workspace.history("none", { limit: 1 })).rejects.toMatchObject({ code: "NOT_FOUND" });
 });

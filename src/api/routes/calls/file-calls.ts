@@ -70,9 +70,9 @@ export const fileHistory = defineCall({
   method: "GET",
   path: `${WORKSPACE}/files/{path}/history`,
   reply: { pageOf: "IterationShape" },
-  ask: (path: string, { after, limit, patch }: HistoryOptions = {}) => ({
+  ask: (path: string, { after, limit, last, patch }: HistoryOptions = {}) => ({
     params: { path },
-    query: { as: "history" as const, cursor: after === undefined ? undefined : String(after), patch },
+    query: { as: "history" as const, cursor: after === undefined ? undefined : String(after), last, patch },
     most: limit,
   }),
 });

@@ -130,11 +130,13 @@ const history = workspaceRoute(calls.fileHistory, {
   query: z.strictObject({
     ...paging,
     as: as("history"),
+    last: count("only the newest iterations, at most this many", { least: 1 }).optional(),
     patch: flag("add what each iteration changed, as a unified diff").optional(),
   }),
-  answer: async (on, { params, query: { limit: most = PAGE, cursor, patch } }) => {
+  answer: async (on, { params, query: { limit: most = PAGE, cursor, last, patch } }) => {
     const after = cursor === undefined ? {} : { after: numberOf(cursor) };
-    const found = await on.history(params["path"] ?? "", { limit: most + 1, ...after, ...withoutUndefined({ patch }) });
+    const asked = { limit: most + 1, ...after, ...withoutUndefined({ last, patch }) };
+    const found = await on.history(params["path"] ?? "", asked);
     return pageWithMore(found, most, ({ iteration }) => String(iteration));
   },
 });

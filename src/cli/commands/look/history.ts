@@ -12,13 +12,22 @@ import { columns } from "../../render/columns.ts";
 import { printable } from "../../../process/printable.ts";
 import { quotePath } from "../../../core/shell/quote-command.ts";
 
+/** The number of iterations that are shown as text. */
+const SHOWN = 100;
+
+interface Asked {
+  readonly patch: boolean;
+  /** The maximum number of iterations, the newest. Absent: all. */
+  readonly last?: number;
+}
+
 async function iterationsOf(
   workspace: WorkspaceApi,
   { typed, path }: { readonly typed: string; readonly path: string },
-  { paths, patch }: { readonly paths: UserPaths; readonly patch: boolean },
+  { paths, ...options }: Asked & { readonly paths: UserPaths },
 ): Promise<IterationShape[]> {
   try {
-    const found = await workspace.history(path, { patch });
+    const found = await workspace.history(path, options);
     if (found.length > 0) return found;
   } catch (error) {
     if (!isUnknownPath(error)) throw error;
@@ -39,13 +48,14 @@ const MOST_RENAMES = 20;
 async function withEarlier(
   workspace: WorkspaceApi,
   own: readonly IterationShape[],
-  { path, patch }: { readonly path: string; readonly patch: boolean },
+  { path, patch, last }: Asked & { readonly path: string },
 ): Promise<readonly Dated[]> {
   const all = new Map<string, Dated>(own.map((item) => [`${path}@${item.iteration}`, { item }]));
   let from = lastRename(own);
   for (let n = 0; from !== undefined && n < MOST_RENAMES; n += 1) {
     const { path: at, path_b64: bytes, iteration } = from;
-    const there = await workspace.history(bytes === undefined ? at : `base64:${bytes}`, { patch });
+    const after = last === undefined ? 0 : Math.max(0, iteration - last);
+    const there = await workspace.history(bytes === undefined ? at : `base64:${bytes}`, { patch, after });
     const earlier = there.filter((item) => item.iteration <= iteration);
     // If the file was renamed and renamed back, `all` has some of these iterations already.
     for (const item of earlier) {
@@ -120,21 +130,29 @@ function renamedWords({ renamed_from: from }: IterationShape, shown: (path: stri
 }
 
 interface Listed {
+  /** A line for each iteration that is shown. */
   readonly heads: readonly string[];
   readonly path: string;
+  /** The number of iterations that are read only for comparison. */
+  readonly hidden: number;
 }
 
 /**
  * Returns the lines of each iteration and its patch, oldest first. The patch of a rename compares the file with its
- * content under the earlier path.
+ * content under the earlier path. Leaves out the first `hidden` iterations.
  */
-function patchedLines(context: CommandContext, iterations: readonly Dated[], { heads, path }: Listed): string[] {
+function patchedLines(
+  context: CommandContext,
+  iterations: readonly Dated[],
+  { heads, path, hidden }: Listed,
+): string[] {
   const { paint, io } = context;
   return iterations.flatMap(({ item, at = path }, i) => {
+    if (i < hidden) return [];
     const before = iterations.slice(0, i).findLast((one) => (one.at ?? path) === at)?.item;
     const change = changeOf({ ...item, ...optional({ patch: item.rename_patch ?? item.patch }) }, before, at);
     const lines = patchLines([change], { paint, escape: io.out.isTerminal });
-    return [...(i === 0 ? [] : [""]), paint("yellow", heads[i] ?? ""), ...lines];
+    return [...(i === hidden ? [] : [""]), paint("yellow", heads[i - hidden] ?? ""), ...lines];
   });
 }
 
@@ -157,24 +175,31 @@ function changeOf(item: IterationShape, before: IterationShape | undefined, path
 }
 
 export async function history(context: CommandContext): Promise<number> {
+  const { input } = context;
   const workspace = await context.reading();
   const paths = context.paths(workspace);
-  const typed = context.input.args[0] ?? "";
+  const typed = input.args[0] ?? "";
   const path = await paths.toWorkspace(typed);
-  const patch = context.input.flag("patch");
-  const iterations = await iterationsOf(workspace, { typed, path }, { paths, patch });
-  if (context.json) context.printJson(iterations);
-  else {
-    const all = await withEarlier(workspace, iterations, { path, patch });
-    const heads = columns(
-      all.map((one) => rowOf(one, context, paths)),
-      "><<<>",
-    );
-    for (const line of patch ? patchedLines(context, all, { heads, path }) : heads) context.print(line);
-    if (!patch && context.io.err.isTerminal)
-      context.say(
-        context.paintErr("dim", context.worded(`chronicle cat ${quotePath(paths.shown(path))}@N prints iteration N`)),
-      );
+  const patch = input.flag("patch");
+  const limit = input.number("limit") ?? (context.json ? 0 : SHOWN);
+  // One more iteration of each path is read than is shown. It tells whether there are more, and patches compare with it.
+  const last = limit === 0 ? {} : { last: context.json ? limit : limit + 1 };
+  const iterations = await iterationsOf(workspace, { typed, path }, { paths, patch, ...last });
+  if (context.json) {
+    context.printJson(iterations);
+    return EXIT.done;
   }
+  const all = await withEarlier(workspace, iterations, { path, patch, ...last });
+  const hidden = limit === 0 ? 0 : Math.max(0, all.length - limit);
+  const heads = columns(
+    all.slice(hidden).map((one) => rowOf(one, context, paths)),
+    "><<<>",
+  );
+  if (hidden > 0) context.say(`the newest ${limit} iterations; --limit 0 shows all`);
+  for (const line of patch ? patchedLines(context, all, { heads, path, hidden }) : heads) context.print(line);
+  if (!patch && context.io.err.isTerminal)
+    context.say(
+      context.paintErr("dim", context.worded(`chronicle cat ${quotePath(paths.shown(path))}@N prints iteration N`)),
+    );
   return EXIT.done;
 }
