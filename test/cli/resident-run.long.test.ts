@@ -330,7 +330,8 @@ describe("a run that the store's process records", () => {
       }
       const all = (await box.json(["sessions"])).value as { exit_code: number | null }[];
       expect(all.filter((one) => one.exit_code === 5)).toHaveLength(recorded);
-      expect(recorded).toBeGreaterThan(2);
+      // A stop at the beginning can always hit a held lock. A stop during the command hits none.
+      expect(recorded).toBeGreaterThan(signal === "SIGSTOP" ? 0 : 4);
       expect((await box.call(["verify"])).code).toBe(0);
     },
     600_000,

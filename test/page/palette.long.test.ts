@@ -41,6 +41,7 @@ describeWithBrowser("the palette", () => {
     await expect.poll(() => page.url(), SOON).toMatch(/at=seq(:|%3A)\d+$/);
 
     await ask(page, "theme: d");
+    await option(page, /dark/i).first().waitFor();
     await page.keyboard.press("Enter");
     await expect.poll(() => page.evaluate("document.documentElement.dataset.theme"), SOON).toBe("dark");
     await page.getByRole("button", { name: /^Theme: dark/ }).waitFor();
@@ -67,11 +68,13 @@ describeWithBrowser("the palette", () => {
     await expect.poll(() => box.read("a.txt"), SOON).toBe("first\n");
     await dialog.getByRole("button", { name: "Close" }).click();
     await ask(page, "take back");
+    await option(page, /^Take back the last turn/).waitFor();
     await page.keyboard.press("Enter");
     await page.getByRole("alert").filter({ hasText: "There is no turn to take back" }).waitFor();
     await page.keyboard.press("Escape");
 
     await ask(page, "verify");
+    await option(page, /^Verify the history/).waitFor();
     await page.keyboard.press("Enter");
     await page
       .getByText(/whole|intact/i)
