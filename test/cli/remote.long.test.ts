@@ -175,6 +175,7 @@ async function transcript(box: Sandbox, env: Readonly<Record<string, string>>): 
     .replace(/(?<=signed head at seq )\d+/g, "<seq>")
     .replace(/(?<=freed )[\d.]+ [KMG]?i?B/g, "<size>")
     .replace(/^(contents|logs|indexes|other|total) +[\d.]+ [KMG]?i?B/gm, "$1 <size>")
+    .replace(/(?<=forgotten histories |caches |unused room in packs )[\d.]+ [KMG]?i?B/g, "<size>")
     .replace(/(?<=blobs? of )[\d.]+ [KMG]?i?B/g, "<size>");
 }
 
