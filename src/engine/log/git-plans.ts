@@ -31,7 +31,8 @@ export async function putGitStates(context: Parts, batch: BlobBatch, states: rea
   const { memo } = context;
   const last = memo.get(encoded);
   const isSame = last?.states.length === states.length && last.states.every((state, i) => state === states[i]);
-  if (isSame && (await isStored(context, last.plan))) return last.plan;
+  // A plan whose stored bytes are damaged is put again.
+  if (isSame && (await context.blobs.sound([last.plan])).has(last.plan)) return last.plan;
   const plan = await batch.put(encodeGitStates(states));
   memo.set(encoded, { plan, states });
   recent(context, decoded).put(plan, states);
