@@ -9,7 +9,7 @@ import { counted, digits, size, visible } from "../parts/words.ts";
 import { keepCheck } from "./last-check.ts";
 import { type Check, verdictOf } from "./verdict.ts";
 
-/** What a person has asked of a check. */
+/** The options of a check, as a person has chosen them. */
 interface Asked {
   readonly isQuick: boolean;
   readonly expect: string;

@@ -16,7 +16,7 @@ export interface Entry {
   readonly go: () => void | Promise<unknown>;
 }
 
-/** What the shell does for the palette. */
+/** The actions that the shell carries out for the palette. */
 export interface PaletteActs {
   readonly onKeys: () => void;
   /** Shows a plan with its preview. `subject`: the work that the plan is about. */
